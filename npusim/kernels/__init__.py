@@ -1,0 +1,1 @@
+"""Kernels: one visible loop nest per operator, in portable numba."""
