@@ -118,9 +118,9 @@ class Mul(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """Sum over `count` cells and its requantisation; the division is folded into the multiplier."""
+    """Sum over `cells` values and its requantisation; the division is folded into the multiplier."""
 
-    count: int
+    cells: int
     x_zero_point: int
     y_zero_point: int
     multiplier: int
