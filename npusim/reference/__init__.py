@@ -1,0 +1,151 @@
+"""The specification as a program: every operator in NumPy int64, and a graph walked node by node.
+
+One function per operator, named as the operator, taking the structs the compiled kernels take.
+Nothing here is compiled; it answers for the kernels in tests and runs where numba cannot.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph import ABSENT, Accumulator, Graph, Node, Tensor
+from ..kernels.structs import ERROR, SATURATE, WRAP, Accumulation
+from ..parameters import scale, zero_point
+from ..profiles import find_profile
+from .elementwise import add, mul, rescale
+from .layout import pad, reshape, transpose
+from .mean import mean
+from .pool import average_pool2d, max_pool2d
+from .quantize import dequantize, quantize
+from .softmax import softmax
+from .weighted import conv2d, depthwise_conv2d, fully_connected
+
+__all__ = [
+    "accumulation",
+    "add",
+    "average_pool2d",
+    "conv2d",
+    "depthwise_conv2d",
+    "dequantize",
+    "execute",
+    "fully_connected",
+    "max_pool2d",
+    "mean",
+    "mul",
+    "pad",
+    "quantize",
+    "rescale",
+    "reshape",
+    "softmax",
+    "transpose",
+]
+
+Values = MutableMapping[int, np.ndarray]
+Structs = tuple[Any, ...]
+
+_OVERFLOW = {"wrap": WRAP, "saturate": SATURATE, "error": ERROR}
+_WEIGHTED: Mapping[str, Callable[..., np.ndarray]] = {
+    "conv2d": conv2d,
+    "depthwise_conv2d": depthwise_conv2d,
+    "fully_connected": fully_connected,
+}
+_PLAIN: Mapping[str, Callable[..., np.ndarray]] = {
+    "add": add,
+    "mul": mul,
+    "average_pool2d": average_pool2d,
+    "max_pool2d": max_pool2d,
+    "softmax": softmax,
+}
+_MIXES_IMAGES = ("add", "mul", "mean", "pad", "transpose")
+
+
+def execute(
+    graph: Graph,
+    nodes: Iterable[int],
+    bound: Sequence[Structs],
+    values: Values,
+    accumulator: Accumulator | None = None,
+) -> None:
+    """Run nodes one after the other.
+
+    nodes         indices into graph.nodes, in order
+    bound         `parameters.bind` of every node of the graph; its arrays are read at this moment
+    values        tensor index -> array; constants and inputs are there already, every output is
+                  stored. Activations hold one batch of the graph or several, along axis 0
+    accumulator   of weighted operators; the graph's or its profile's when None
+    raises        ArithmeticError when the accumulator's overflow is "error" and a sum leaves it
+    """
+    a = accumulation(graph, accumulator)
+    for index in nodes:
+        node = graph.nodes[index]
+        inputs = [values[i] for i in node.inputs if i != ABSENT]
+        try:
+            values[node.outputs[0]] = _run(graph, node, bound[index], inputs, a)
+        except ArithmeticError as error:
+            raise ArithmeticError(f"{node.name}/{node.op}: {error}") from error
+
+
+def accumulation(graph: Graph, override: Accumulator | None = None) -> Accumulation | None:
+    """The accumulator a graph runs with; None for 32 bits that wrap."""
+    chosen = override or graph.accumulator or find_profile(graph.profile).accumulator
+    if (chosen.bits, chosen.overflow) == (32, "wrap"):
+        return None
+    return Accumulation(chosen.bits, _OVERFLOW[chosen.overflow])
+
+
+def _run(
+    graph: Graph, node: Node, structs: Structs, inputs: list[np.ndarray], a: Accumulation | None
+) -> np.ndarray:
+    if node.op in _WEIGHTED:
+        x, weights = inputs[:2]
+        bias = inputs[2].reshape(-1) if len(inputs) > 2 else np.zeros(structs[1].shift.shape, int)
+        return _stacked(graph, node, _WEIGHTED[node.op](x, weights, bias, *structs, a))
+    if node.op in _MIXES_IMAGES:
+        return _image_by_image(graph, node, structs, inputs)
+    return _unweighted(graph, node, structs, inputs)
+
+
+def _image_by_image(
+    graph: Graph, node: Node, structs: Structs, inputs: list[np.ndarray]
+) -> np.ndarray:
+    """Operators that may touch axis 0: each batch by itself; constants serve every batch."""
+    tensors = [graph.tensors[i] for i in node.inputs]
+    moves = [t.data is None and t.shape != () for t in tensors]
+    counts = [len(x) // t.shape[0] for x, t, m in zip(inputs, tensors, moves, strict=True) if m]
+    count = max(counts, default=1)
+    parts = [np.split(x, count) if m else [x] * count for x, m in zip(inputs, moves, strict=True)]
+    batches = [_unweighted(graph, node, structs, list(p)) for p in zip(*parts, strict=True)]
+    return batches[0] if count == 1 else np.concatenate([np.atleast_1d(y) for y in batches])
+
+
+def _stacked(graph: Graph, node: Node, y: np.ndarray) -> np.ndarray:
+    """y under the shape of the node's output, axis 0 as long as needed."""
+    shape = graph.tensors[node.outputs[0]].shape
+    return y.reshape(-1, *shape[1:]) if shape else y.reshape(shape)
+
+
+def _unweighted(graph: Graph, node: Node, structs: Structs, inputs: list[np.ndarray]) -> np.ndarray:
+    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    attributes: Mapping[str, Any] = node.attributes
+    match node.op:
+        case "mean":
+            return mean(inputs[0], attributes["axes"], structs[0], attributes["keep_dims"])
+        case "pad":
+            return pad(inputs[0], attributes["padding"], _zero_point(x))
+        case "transpose":
+            return transpose(inputs[0], attributes["permutation"])
+        case "reshape":
+            return _stacked(graph, node, inputs[0])
+        case "dequantize":
+            return dequantize(inputs[0], scale(x), zero_point(x))
+        case "quantize" if not structs:
+            return quantize(inputs[0], scale(y), zero_point(y), y.dtype)
+        case "quantize" | "relu" | "relu6":
+            return rescale(inputs[0], structs[0], y.dtype)
+    return _PLAIN[node.op](*inputs, *structs)
+
+
+def _zero_point(tensor: Tensor) -> int:
+    """The code of the real number 0."""
+    return 0 if tensor.quantization is None else zero_point(tensor)
