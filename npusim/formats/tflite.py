@@ -1,0 +1,207 @@
+"""Load .tflite models.
+
+The file is hostile until verified: `flatbuffer.verify` proves every offset before the `tflite`
+classes follow one, constants must fill their buffers exactly, and the finished graph is checked.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import tflite
+
+from ..check import check
+from ..graph import ABSENT, Graph, ModelError, Node, Tensor
+from . import tflite_schema as schema
+from .flatbuffer import root, verify
+from .tflite_operators import SUPPORTED, Operands, Support
+from .tflite_tensors import TensorTable
+
+SCHEMA_VERSION = 3
+IDENTIFIER = b"TFL3"
+
+_OPERATOR_NAMES = {v: k for k, v in vars(tflite.BuiltinOperator).items() if not k.startswith("_")}
+_TO_NHWC = (0, 2, 3, 1)
+
+
+def load(path: str | Path) -> Graph:
+    """The graph of a .tflite file, checked.
+
+    raises   ModelError `file: node or tensor: rule, got value; remedy`
+    """
+    return parse(Path(path).read_bytes(), Path(path).name)
+
+
+def parse(data: bytes, file_name: str) -> Graph:
+    """As `load`, from the bytes of a file."""
+    try:
+        model, subgraph = _open(data)
+        tensors = TensorTable(model, subgraph)
+        graph = _graph(subgraph, tensors, _operator_codes(model), Path(file_name).stem)
+        provenance = {
+            "file": file_name,
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "format": f"tflite {model.Version()}",
+            "operators": " ".join(_operator_list(model, subgraph)),
+        }
+    except ModelError as error:
+        raise ModelError(f"{file_name}: {error}") from error
+    graph = replace(graph, provenance=provenance, layout=image_layout(graph))
+    check(graph, file_name)
+    return graph
+
+
+def image_layout(graph: Graph) -> str:
+    """ "NCHW" when the image is turned by (0, 2, 3, 1) before anything else, else "NHWC"."""
+    for index in graph.inputs:
+        readers = [node for node in graph.nodes if index in node.inputs]
+        if len(readers) == 1 and readers[0].op == "quantize":
+            readers = [n for n in graph.nodes if readers[0].outputs[0] in n.inputs]
+        if readers and all(n.attributes.get("permutation") == _TO_NHWC for n in readers):
+            return "NCHW"
+    return "NHWC"
+
+
+def _open(data: bytes) -> tuple[tflite.Model, tflite.SubGraph]:
+    """The verified model and its only subgraph."""
+    if data[4:8] != IDENTIFIER:
+        raise ModelError(f"identifier must be {IDENTIFIER.decode()}, got {data[4:8]!r}")
+    verify(data, schema.MODEL, root(data))
+    model = tflite.Model.GetRootAs(data)
+    if model.Version() != SCHEMA_VERSION:
+        raise ModelError(f"schema version must be {SCHEMA_VERSION}, got {model.Version()}")
+    if model.SubgraphsLength() == 0:
+        raise ModelError("model must have a subgraph, got none")
+    return model, model.Subgraphs(0)
+
+
+def _operator_codes(model: tflite.Model) -> list[tuple[int, int, str]]:
+    """(code, version, name) of each entry of the operator table."""
+    table = []
+    for i in range(model.OperatorCodesLength()):
+        entry = model.OperatorCodes(i)
+        code = max(entry.BuiltinCode(), entry.DeprecatedBuiltinCode())
+        name = _OPERATOR_NAMES.get(code, f"operator code {code}")
+        table.append((code, entry.Version(), name))
+    return table
+
+
+def _operator_list(model: tflite.Model, subgraph: tflite.SubGraph) -> list[str]:
+    names = [name for _, _, name in _operator_codes(model)]
+    return [names[subgraph.Operators(i).OpcodeIndex()] for i in range(subgraph.OperatorsLength())]
+
+
+def _graph(
+    subgraph: tflite.SubGraph,
+    tensors: TensorTable,
+    codes: Sequence[tuple[int, int, str]],
+    name: str,
+) -> Graph:
+    nodes: list[Node] = []
+    counts: dict[str, int] = {}
+    for i in range(subgraph.OperatorsLength()):
+        operator = subgraph.Operators(i)
+        if operator.OpcodeIndex() >= len(codes):
+            raise ModelError(f"operator {i}: opcode index must be below {len(codes)}")
+        code, version, label = codes[operator.OpcodeIndex()]
+        try:
+            node = _node(operator, _support(code, version, label), tensors)
+        except ModelError as error:
+            raise ModelError(f"operator {i}/{label}: {error}") from error
+        ordinal = counts.get(node.op, 0)
+        counts[node.op] = ordinal + 1
+        nodes.append(replace(node, name=f"{node.op}_{ordinal}"))
+    inputs = _indices(subgraph.Inputs, subgraph.InputsLength(), len(tensors), "graph input")
+    outputs = _indices(subgraph.Outputs, subgraph.OutputsLength(), len(tensors), "graph output")
+    return _compact(Graph(name, (), tuple(nodes), inputs, outputs), tensors)
+
+
+def _support(code: int, version: int, label: str) -> Support:
+    if code not in SUPPORTED:
+        raise ModelError("operator is not supported")
+    support = SUPPORTED[code]
+    if version > support.version:
+        raise ModelError(f"version must be at most {support.version}, got {version}")
+    return support
+
+
+def _node(operator: tflite.Operator, support: Support, tensors: TensorTable) -> Node:
+    inputs = _indices(operator.Inputs, operator.InputsLength(), len(tensors), "input")
+    outputs = _indices(operator.Outputs, operator.OutputsLength(), len(tensors), "output")
+    attributes = support.attributes(_options(operator, support), Operands(inputs, tensors))
+    data = inputs[: support.data_inputs]
+    while data and data[-1] == ABSENT:
+        data = data[:-1]
+    return Node(support.op, "", data, outputs, attributes)
+
+
+def _options(operator: tflite.Operator, support: Support) -> Any:
+    """The operator's options, verified; None when there are none."""
+    table = operator.BuiltinOptions()
+    if support.options is None or (table is None and support.op == "reshape"):
+        return None
+    options_class, layout = support.options
+    wanted = getattr(tflite.BuiltinOptions, options_class.__name__)
+    if table is None or operator.BuiltinOptionsType() != wanted:
+        raise ModelError(
+            f"options must be {options_class.__name__} ({wanted}), "
+            f"got type {operator.BuiltinOptionsType()}"
+        )
+    verify(table.Bytes, layout, table.Pos)
+    options = options_class()
+    options.Init(table.Bytes, table.Pos)
+    return options
+
+
+def _indices(read: Any, length: int, limit: int, what: str) -> tuple[int, ...]:
+    indices = tuple(read(i) for i in range(length))
+    for index in indices:
+        if not ABSENT <= index < limit:
+            raise ModelError(f"{what} must be a tensor below {limit}, got {index}")
+    return indices
+
+
+def _compact(graph: Graph, table: TensorTable) -> Graph:
+    """The graph with only the tensors it uses, in the file's order, with unique names."""
+    nodes = graph.nodes
+    used = {*graph.inputs, *graph.outputs}.union(*(n.inputs + n.outputs for n in nodes))
+    used.discard(ABSENT)
+    kept = sorted(used)
+    place = {index: i for i, index in enumerate(kept)} | {ABSENT: ABSENT}
+    names = _unique_names([table[index].name for index in kept])
+    tensors = tuple(
+        replace(table[index], name=name, **({"kind": "input"} if index in graph.inputs else {}))
+        for index, name in zip(kept, names, strict=True)
+    )
+    return replace(
+        graph,
+        tensors=tensors,
+        nodes=tuple(
+            replace(n, inputs=_moved(n.inputs, place), outputs=_moved(n.outputs, place))
+            for n in nodes
+        ),
+        inputs=_moved(graph.inputs, place),
+        outputs=_moved(graph.outputs, place),
+    )
+
+
+def _moved(indices: tuple[int, ...], place: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple(place[index] for index in indices)
+
+
+def _unique_names(names: Sequence[str]) -> list[str]:
+    """The second tensor called x becomes x#2."""
+    taken = set(names)
+    seen: dict[str, int] = {}
+    unique = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        chosen = name
+        if seen[name] > 1:
+            while (chosen := f"{name}#{seen[name]}") in taken:
+                seen[name] += 1
+            taken.add(chosen)
+        unique.append(chosen)
+    return unique
