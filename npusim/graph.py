@@ -16,7 +16,6 @@ KINDS = ("constant", "input", "activation", "state")
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "float32", "bool")
 ABSENT = -1
 
-Attribute = int | float | str | bool | tuple[int, ...] | tuple[tuple[int, int], ...]
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -88,7 +87,7 @@ class Node:
     name         unique in the graph, such as "conv2d_0"
     inputs       tensor indices in the operator's order, ABSENT for a missing optional input
     outputs      tensor indices
-    attributes   the operator's options, plain values
+    attributes   the operator's options: int, float, str, bool, or tuples of int (of pairs for pad)
     given        arithmetic parameters that were given and are not derived from the scales, such as
                  "multiplier" and "shift" int32 (O,), or stored statistics
     """
@@ -97,7 +96,7 @@ class Node:
     name: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    attributes: Mapping[str, Attribute] = field(default_factory=lambda: _EMPTY)
+    attributes: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     given: Mapping[str, np.ndarray] = field(default_factory=lambda: _EMPTY)
 
     def __post_init__(self) -> None:

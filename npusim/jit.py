@@ -26,12 +26,14 @@ _SOURCES = (_PACKAGE, _PACKAGE.parent / "zo")
 
 def jit(function: Function) -> Function:
     """Compile `function` at its first call: no Python objects, no GIL, cached on disk."""
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
+    config: Any = numba.config
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_folder())
     try:
-        return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+        compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     finally:
-        numba.config.CACHE_DIR = previous
+        config.CACHE_DIR = previous
+    return compiled
 
 
 @cache

@@ -121,14 +121,12 @@ def conv2d(graph: Graph, node: Node) -> Conv2d:
     n, h, w, c = x.shape
     kh, kw = weights.shape[1], weights.shape[2]
     (oh, top), (ow, left) = window_2d(node.attributes, h, w, (kh, kw))
-    stride = node.attributes["stride"]
-    dilation = node.attributes["dilation"]
-    assert isinstance(stride, tuple)
-    assert isinstance(dilation, tuple)
+    stride_h, stride_w = node.attributes["stride"]
+    dilation_h, dilation_w = node.attributes["dilation"]
     o = output_channels(node, weights)
     groups = 1 if node.op == "depthwise_conv2d" else c // weights.shape[3]
-    return Conv2d(n, h, w, c, oh, ow, o, kh, kw, *stride, *dilation, top, left, groups,
-                  zero_point(x))  # fmt: skip
+    return Conv2d(n, h, w, c, oh, ow, o, kh, kw, stride_h, stride_w,
+                  dilation_h, dilation_w, top, left, groups, zero_point(x))  # fmt: skip
 
 
 def fully_connected(graph: Graph, node: Node) -> FullyConnected:
@@ -142,13 +140,11 @@ def pool2d(graph: Graph, node: Node) -> Pool2d:
     """Geometry and clamp of average_pool2d and max_pool2d."""
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     n, h, w, c = x.shape
-    kernel = node.attributes["kernel"]
-    stride = node.attributes["stride"]
-    assert isinstance(kernel, tuple)
-    assert isinstance(stride, tuple)
-    (oh, top), (ow, left) = window_2d(node.attributes, h, w, kernel)  # type: ignore[arg-type]
-    clamp = activation_range(y, str(node.attributes.get("activation", "none")))
-    return Pool2d(n, h, w, c, oh, ow, *kernel, *stride, top, left, *clamp)
+    kh, kw = node.attributes["kernel"]
+    stride_h, stride_w = node.attributes["stride"]
+    (oh, top), (ow, left) = window_2d(node.attributes, h, w, (kh, kw))
+    low, high = activation_range(y, str(node.attributes.get("activation", "none")))
+    return Pool2d(n, h, w, c, oh, ow, kh, kw, stride_h, stride_w, top, left, low, high)
 
 
 def add(graph: Graph, node: Node) -> Add:
@@ -186,8 +182,7 @@ def mean(graph: Graph, node: Node) -> Mean:
     """
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     axes = node.attributes["axes"]
-    assert isinstance(axes, tuple)
-    count = math.prod(x.shape[axis] for axis in axes)  # type: ignore[index]
+    count = math.prod(x.shape[axis] for axis in axes)
     multiplier, shift = quantize_multiplier(scale(x) / scale(y))
     fold = min(count.bit_length() - 1, 32, 31 + shift)
     multiplier = (multiplier << fold) // count
@@ -198,7 +193,7 @@ def mean(graph: Graph, node: Node) -> Mean:
 def softmax(graph: Graph, node: Node) -> Softmax:
     """Softmax: differences to the row's maximum in Q5.26; those below diff_min count as zero."""
     x = graph.tensors[node.inputs[0]]
-    beta = float(np.float32(node.attributes["beta"]))  # type: ignore[arg-type]
+    beta = float(np.float32(node.attributes["beta"]))
     fraction = 31 - SOFTMAX_INTEGER_BITS
     real = min(beta * scale(x) * 2.0**fraction, 2.0**31 - 1.0)
     multiplier, shift = quantize_multiplier(real)

@@ -5,14 +5,15 @@ The same functions check a loaded graph, resize it and change its batch.
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from typing import Any
 
-from .graph import Attribute, Graph, ModelError, Node
+from .graph import Graph, ModelError, Node
 
 Shape = tuple[int, ...]
-Attributes = Mapping[str, Attribute]
+Attributes = Mapping[str, Any]
 
 
-def window(size: int, kernel: int, stride: int, dilation: int, padding: object) -> tuple[int, int]:
+def window(size: int, kernel: int, stride: int, dilation: int, padding: Any) -> tuple[int, int]:
     """Output length and cells padded before, along one dimension.
 
     padding   "same", "valid" or (before, after)
@@ -22,7 +23,7 @@ def window(size: int, kernel: int, stride: int, dilation: int, padding: object) 
     if padding == "same":
         out = -(-size // stride)
         return out, max((out - 1) * stride + reach - size, 0) // 2
-    before, after = (0, 0) if padding == "valid" else padding  # type: ignore[misc]
+    before, after = (0, 0) if padding == "valid" else padding
     return (size + before + after - reach) // stride + 1, before
 
 
@@ -30,11 +31,10 @@ def window_2d(
     attributes: Attributes, height: int, width: int, kernel: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """((OH, pad_top), (OW, pad_left)) of a convolution or pool with these attributes."""
-    stride_h, stride_w = attributes["stride"]  # type: ignore[misc]
-    dilation_h, dilation_w = attributes.get("dilation", (1, 1))  # type: ignore[misc]
+    stride_h, stride_w = attributes["stride"]
+    dilation_h, dilation_w = attributes.get("dilation", (1, 1))
     padding = attributes["padding"]
-    rows: object = padding
-    columns: object = padding
+    rows, columns = padding, padding
     if isinstance(padding, tuple):
         top, bottom, left, right = padding
         rows, columns = (top, bottom), (left, right)
@@ -78,13 +78,12 @@ def _fully_connected(shapes: Sequence[Shape], attributes: Attributes) -> Shape:
 def _pool2d(shapes: Sequence[Shape], attributes: Attributes) -> Shape:
     n, h, w, c = shapes[0]
     kernel = attributes["kernel"]
-    (oh, _), (ow, _) = window_2d(attributes, h, w, kernel)  # type: ignore[arg-type]
+    (oh, _), (ow, _) = window_2d(attributes, h, w, kernel)
     return (n, oh, ow, c)
 
 
 def _mean(shapes: Sequence[Shape], attributes: Attributes) -> Shape:
     axes = attributes["axes"]
-    assert isinstance(axes, tuple)
     if attributes["keep_dims"]:
         return tuple(1 if i in axes else d for i, d in enumerate(shapes[0]))
     return tuple(d for i, d in enumerate(shapes[0]) if i not in axes)
@@ -92,26 +91,23 @@ def _mean(shapes: Sequence[Shape], attributes: Attributes) -> Shape:
 
 def _pad(shapes: Sequence[Shape], attributes: Attributes) -> Shape:
     padding = attributes["padding"]
-    assert isinstance(padding, tuple)
     pairs = zip(shapes[0], padding, strict=True)
-    return tuple(d + before + after for d, (before, after) in pairs)  # type: ignore[misc]
+    return tuple(d + before + after for d, (before, after) in pairs)
 
 
 def _reshape(shapes: Sequence[Shape], attributes: Attributes) -> Shape:
     wanted = attributes["shape"]
-    assert isinstance(wanted, tuple)
-    known = prod(d for d in wanted if d != -1)  # type: ignore[misc]
+    known = prod(d for d in wanted if d != -1)
     total = prod(shapes[0])
     out = tuple(total // known if d == -1 and known else d for d in wanted)
-    if prod(out) != total:  # type: ignore[arg-type]
+    if prod(out) != total:
         raise ValueError(f"shape must hold {total} elements, got {wanted}")
-    return out  # type: ignore[return-value]
+    return out
 
 
 def _transpose(shapes: Sequence[Shape], attributes: Attributes) -> Shape:
     permutation = attributes["permutation"]
-    assert isinstance(permutation, tuple)
-    return tuple(shapes[0][axis] for axis in permutation)  # type: ignore[index]
+    return tuple(shapes[0][axis] for axis in permutation)
 
 
 def _elementwise(shapes: Sequence[Shape], attributes: Attributes) -> Shape:

@@ -38,9 +38,7 @@ def conv2d(x, weights, bias, g, r, y, patch, acc):
                     first = group * outputs
                     for o in range(outputs):
                         row = (first + o) * depth
-                        acc[o] = np.int32(
-                            bias[first + o] + dot(patch, weights, row, depth)
-                        )
+                        acc[o] = np.int32(bias[first + o] + dot(patch, weights, row, depth))
                     requantize_row(acc, outputs, first, r, y, position + first)
 
 

@@ -118,7 +118,7 @@ class Mul(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """Sum over `cells` values and its requantisation; the division is folded into the multiplier."""
+    """Sum over `cells` values, requantised; the division is folded into the multiplier."""
 
     cells: int
     x_zero_point: int

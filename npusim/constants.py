@@ -1,0 +1,102 @@
+"""The constants of a graph that a session may change: their names, and putting changes back."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from .graph import ABSENT, Graph, Node, Quantization, Tensor
+from .headroom import WEIGHTED
+from .kernels.structs import Requantization
+from .parameters import output_channels, requantization
+
+
+def find_constant(graph: Graph, name: str) -> int:
+    """Index of a weighted node's constant: by its own name, its node's, or `<node>/bias`.
+
+    raises   KeyError with the names there are
+    """
+    known: dict[str, int] = {}
+    for node in graph.nodes:
+        if node.op in WEIGHTED:
+            known[node.name] = node.inputs[1]
+            if has_bias(node):
+                known[f"{node.name}/bias"] = node.inputs[2]
+    known |= {graph.tensors[i].name: i for i in known.values()}
+    if name not in known:
+        raise KeyError(
+            f"graph {graph.name}: no weights or bias are called {name!r}; "
+            f"there are {', '.join(known) or 'none'}"
+        )
+    return known[name]
+
+
+def has_bias(node: Node) -> bool:
+    """Whether a weighted node has a bias of its own."""
+    return len(node.inputs) > 2 and node.inputs[2] != ABSENT
+
+
+def with_biases(graph: Graph) -> Graph:
+    """The graph with a bias of zeros for every weighted node that has none.
+
+    The new constants stand behind all others and are called `<node>/bias`.
+    """
+    tensors = list(graph.tensors)
+    nodes = []
+    for node in graph.nodes:
+        if node.op in WEIGHTED and not has_bias(node):
+            zeros = np.zeros(output_channels(node, graph.tensors[node.inputs[1]]), np.int32)
+            stream = max(t.stream for t in tensors) + 1
+            tensors.append(Tensor(f"{node.name}/bias", zeros.shape, "int32", "constant",
+                                  data=zeros, stream=stream))  # fmt: skip
+            node = replace(node, inputs=(*node.inputs[:2], len(tensors) - 1))
+        nodes.append(node)
+    return replace(graph, tensors=tuple(tensors), nodes=tuple(nodes))
+
+
+def with_constants(
+    graph: Graph,
+    values: Mapping[int, np.ndarray],
+    requantizations: Mapping[str, Requantization],
+) -> Graph:
+    """The graph with other constants, multipliers and shifts.
+
+    values            new arrays by tensor index
+    requantizations   by node name; where multiplier and shift are what the scales give, or all of a
+                      channel's differ by a power of two only, scales say it; else they are stored
+                      as given
+    """
+    tensors = list(graph.tensors)
+    for i, array in values.items():
+        tensors[i] = replace(tensors[i], data=array.reshape(tensors[i].shape))
+    graph = replace(graph, tensors=tuple(tensors))
+    for name, r in requantizations.items():
+        graph = _with_requantization(graph, graph.node(name), r)
+    return graph
+
+
+def _with_requantization(graph: Graph, node: Node, r: Requantization) -> Graph:
+    old = requantization(graph, node)
+    if np.array_equal(old.multiplier, r.multiplier) and np.array_equal(old.shift, r.shift):
+        return graph
+    if "multiplier" not in node.given and np.array_equal(old.multiplier, r.multiplier):
+        scaled = _with_doublings(graph, node, r.shift.astype(np.int64) - old.shift)
+        if np.array_equal(requantization(scaled, node).shift, r.shift):
+            return scaled
+    given = {**node.given, "multiplier": r.multiplier, "shift": r.shift}
+    changed = replace(node, given=given)
+    nodes = tuple(changed if n.name == node.name else n for n in graph.nodes)
+    return replace(graph, nodes=nodes)
+
+
+def _with_doublings(graph: Graph, node: Node, doublings: np.ndarray) -> Graph:
+    """Weight scales times 2^doublings; bias scales follow, since they are s_x * s_w."""
+    tensors = list(graph.tensors)
+    for i in node.inputs[1:]:
+        q = tensors[i].quantization
+        if q is None:
+            continue
+        power = doublings if len(q.scale) == len(doublings) else doublings[: len(q.scale)]
+        scale = np.ldexp(q.scale, power).astype(np.float32)
+        tensors[i] = replace(tensors[i], quantization=Quantization(scale, q.zero_point, q.axis))
+    return replace(graph, tensors=tuple(tensors))

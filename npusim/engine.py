@@ -1,0 +1,242 @@
+"""Sessions: a graph, ready to run.
+
+    source rows (one per image) -> execute the nodes -> sink rows
+
+Running, tracing and re-running from a prefix are one operation with other nodes and other tensors
+copied in and out. Images are independent, so a batch is split over threads and no bit depends on
+how.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from types import MappingProxyType
+
+import numpy as np
+
+from .backend import Backend, Layout, make_backend
+from .check import check
+from .constants import find_constant, with_biases, with_constants
+from .cost import macs
+from .graph import Accumulator, Graph, ModelError, Node, Tensor
+from .headroom import WEIGHTED
+from .kernels.structs import Requantization
+from .reference import quantize
+from .resize import batch_separable, with_batch
+
+Arrays = np.ndarray | Mapping[str, np.ndarray]
+Results = np.ndarray | dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Every live tensor before the first trainable node, one row of bytes per image.
+
+    rows   int8 (images, bytes)
+    """
+
+    rows: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: slice | np.ndarray) -> "Prefix":
+        return Prefix(np.ascontiguousarray(self.rows[index]))
+
+
+class Session:
+    """A checked graph with its memory, its constants and its threads.
+
+    graph         a Graph
+    trainable     names of constants (or of nodes, meaning their weights; `node/bias` its bias)
+                  whose arrays in `weights` may be changed in place between runs
+    threads       images are spread over so many threads; the number of processors if None
+    accumulator   overrides the graph's
+    raises        ModelError for an illegal graph; KeyError, TypeError, ValueError for a wrong call
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        trainable: Sequence[str] = (),
+        threads: int | None = None,
+        accumulator: Accumulator | None = None,
+    ) -> None:
+        if accumulator is not None:
+            graph = replace(graph, accumulator=accumulator)
+        check(graph)
+        self.source_graph = graph = with_biases(graph)
+        self.graph = with_batch(graph, 1) if batch_separable(graph) else graph
+        self.threads = _thread_count(threads)
+        indices = [find_constant(graph, name) for name in trainable]
+        self.trainable = tuple(graph.tensors[i].name for i in indices)
+        self._cut = _first_user(graph, indices)
+        self._backend: Backend = make_backend(self.graph, frozenset(indices), self.threads)
+        self.weights: Mapping[str, np.ndarray] = _Named(
+            {graph.tensors[i].name: self._backend.constant(i) for i in indices},
+            {name: graph.tensors[i].name for name, i in zip(trainable, indices, strict=True)},
+        )
+        weighted = [(k, n) for k, n in enumerate(self.graph.nodes) if n.op in WEIGHTED]
+        self.biases = MappingProxyType(
+            {n.name: self._backend.constant(n.inputs[2]).reshape(-1) for _, n in weighted}
+        )
+        self.requantization: Mapping[str, Requantization] = MappingProxyType(
+            {n.name: self._backend.requantization(k) for k, n in weighted}
+        )
+        self._inputs = self._layout(self.graph.inputs)
+        self._outputs = self._layout(self.graph.outputs)
+        self._live = self._layout(_live_tensors(self.graph, self._cut))
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the whole graph per image."""
+        return self._macs(self.graph.nodes)
+
+    @property
+    def macs_from_prefix(self) -> int:
+        """Multiply-accumulates of what `run_from` executes, per image."""
+        return self._macs(self.graph.nodes[self._cut :])
+
+    def run(self, x: Arrays) -> Results:
+        """The graph's outputs for a batch.
+
+        x         array (batch, ..) for a graph with one input, else a mapping from input names;
+                  codes in the input's type, or real numbers, quantised by the profile's rule
+        returns   array (batch, ..) for one output, else a dict by name
+        """
+        rows = self._execute(self._inputs, self._encode(x), slice(None), self._outputs)
+        return self._results(rows)
+
+    def trace(self, x: Arrays) -> Iterator[tuple[str, np.ndarray]]:
+        """Every input and activation with its values, in the order of execution."""
+        produced = [i for node in self.graph.nodes for i in node.outputs]
+        layout = self._layout((*self.graph.inputs, *produced))
+        rows = self._execute(self._inputs, self._encode(x), slice(None), layout, keep_all=True)
+        yield from self._named(layout, rows).items()
+
+    def prefix(self, x: Arrays) -> Prefix:
+        """Run the nodes before the first trainable one and keep what the rest needs."""
+        source = self._encode(x)
+        return Prefix(self._execute(self._inputs, source, slice(0, self._cut), self._live))
+
+    def run_from(self, prefix: Prefix) -> Results:
+        """The graph's outputs, continued from a prefix with the present weights."""
+        rows = self._execute(self._live, prefix.rows, slice(self._cut, None), self._outputs)
+        return self._results(rows)
+
+    def snapshot(self) -> Graph:
+        """The graph with the present weights, biases and requantisation."""
+        weighted = [i for n in self.graph.nodes if n.op in WEIGHTED for i in n.inputs[1:]]
+        values = {i: self._backend.constant(i) for i in weighted}
+        return with_constants(self.source_graph, values, self.requantization)
+
+    def prefix_tensor(self, prefix: Prefix, name: str) -> np.ndarray:
+        """Values (batch, ..) of one tensor that a prefix holds; KeyError if it does not."""
+        return self._named(self._live, prefix.rows)[name]
+
+    def _layout(self, tensors: Iterable[int]) -> Layout:
+        return Layout.of(self.graph, tensors)
+
+    def _execute(
+        self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool = False
+    ) -> np.ndarray:
+        try:
+            return self._backend.execute(entry, source, nodes, leave, keep_all)
+        except ArithmeticError as error:
+            raise ModelError(str(error)) from None
+
+    def _encode(self, x: Arrays) -> np.ndarray:
+        """Rows of bytes for the graph's inputs."""
+        arrays = self._named_inputs(x)
+        codes: dict[int, np.ndarray] = {}
+        counts: dict[str, int] = {}
+        for i in self.graph.inputs:
+            tensor = self.graph.tensors[i]
+            codes[i] = as_codes(arrays[tensor.name], tensor)
+            counts[tensor.name] = len(codes[i]) // tensor.shape[0]
+        if len(set(counts.values())) != 1:
+            raise ValueError(f"inputs must hold equally many images, got {counts}")
+        return self._inputs.write(codes, next(iter(counts.values())))
+
+    def _named_inputs(self, x: Arrays) -> Mapping[str, np.ndarray]:
+        names = [self.graph.tensors[i].name for i in self.graph.inputs]
+        if not isinstance(x, Mapping):
+            if len(names) != 1:
+                raise TypeError(f"inputs must be a mapping with the keys {names}, got one array")
+            return {names[0]: np.asarray(x)}
+        if set(x) != set(names):
+            raise ValueError(f"inputs must have the keys {names}, got {sorted(x)}")
+        return x
+
+    def _named(self, layout: Layout, rows: np.ndarray) -> dict[str, np.ndarray]:
+        values = layout.read(self.graph, rows)
+        return {self.graph.tensors[i].name: array for i, array in values.items()}
+
+    def _results(self, rows: np.ndarray) -> Results:
+        named = self._named(self._outputs, rows)
+        return next(iter(named.values())) if len(named) == 1 else named
+
+    def _macs(self, nodes: Iterable[Node]) -> int:
+        batch = self.graph.tensors[self.graph.inputs[0]].shape[:1]
+        return sum(macs(self.graph, node) for node in nodes) // max(prod(batch), 1)
+
+
+class _Named(Mapping[str, np.ndarray]):
+    """Arrays by canonical name, which the names a caller used also find."""
+
+    def __init__(self, arrays: dict[str, np.ndarray], aliases: dict[str, str]) -> None:
+        self._arrays = arrays
+        self._aliases = aliases
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._arrays[self._aliases.get(name, name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+
+def as_codes(values: np.ndarray, tensor: Tensor) -> np.ndarray:
+    """The input as a contiguous array of the tensor's type: codes as they are, reals quantised."""
+    array = np.asarray(values)
+    wanted = tensor.shape
+    if array.ndim != len(wanted) or array.shape[1:] != wanted[1:]:
+        shape = "(batch, " + ", ".join(map(str, wanted[1:])) + ")"
+        raise ValueError(f"input {tensor.name}: shape must be {shape}, got {array.shape}")
+    if wanted and array.shape[0] % wanted[0]:
+        raise ValueError(f"input {tensor.name}: this graph mixes images of a batch, so the batch "
+                         f"must be a multiple of {wanted[0]}, got {array.shape[0]}")  # fmt: skip
+    if array.dtype == np.dtype(tensor.dtype):
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise ValueError(f"input {tensor.name}: real numbers must not be NaN")
+        return np.ascontiguousarray(array)
+    if array.dtype.kind != "f" or tensor.quantization is None:
+        raise TypeError(f"input {tensor.name}: type must be {tensor.dtype} (codes) or floating "
+                        f"(real numbers), got {array.dtype}")  # fmt: skip
+    q = tensor.quantization
+    return quantize(array, q.scale[0], int(q.zero_point[0]), tensor.dtype)
+
+
+def _thread_count(threads: int | None) -> int:
+    if threads is None:
+        return os.cpu_count() or 1
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    return threads
+
+
+def _first_user(graph: Graph, constants: Sequence[int]) -> int:
+    """Index of the first node that reads one of the constants; the number of nodes if none does."""
+    users = (k for k, node in enumerate(graph.nodes) if set(node.inputs) & set(constants))
+    return next(users, len(graph.nodes))
+
+
+def _live_tensors(graph: Graph, cut: int) -> tuple[int, ...]:
+    """Inputs and activations made before node `cut` that it, a later node or the caller reads."""
+    made = dict.fromkeys((*graph.inputs, *(i for n in graph.nodes[:cut] for i in n.outputs)))
+    needed = {i for n in graph.nodes[cut:] for i in n.inputs} | set(graph.outputs)
+    return tuple(i for i in made if i in needed)

@@ -1,0 +1,51 @@
+"""Can an accumulator overflow? A static bound per output channel answers without running.
+
+    bound[o] = |bias[o]| + sum over the kernel of |w[o, ..]| * max |x - x_zero_point|
+
+Where the bound fits, wrapping, saturating and exact sums agree in every order.
+"""
+
+import numpy as np
+
+from .graph import Accumulator, Graph, Node
+from .parameters import LIMITS, bias, zero_point
+from .profiles import find_profile
+
+WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")
+
+
+def accumulator(graph: Graph) -> Accumulator:
+    """The graph's accumulator: its own, else its profile's."""
+    return graph.accumulator or find_profile(graph.profile).accumulator
+
+
+def accumulator_bound(graph: Graph, node: Node, trainable: frozenset[int] = frozenset()) -> int:
+    """Largest magnitude any partial sum of the node can reach, over all inputs and orders.
+
+    trainable   indices of constants that may change: weights count as -128 everywhere, a bias as
+                -2^31
+    """
+    x, weights = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
+    assert weights.data is not None
+    low, high = LIMITS[x.dtype]
+    reach = max(high - zero_point(x), zero_point(x) - low)
+    magnitudes = np.abs(weights.data.astype(np.int64))
+    if node.inputs[1] in trainable:
+        magnitudes = np.full_like(magnitudes, 128)
+    axes = (0, 1, 2) if node.op == "depthwise_conv2d" else tuple(range(1, magnitudes.ndim))
+    start = np.abs(bias(graph, node).astype(np.int64))
+    if len(node.inputs) > 2 and node.inputs[2] in trainable:
+        start = np.full_like(start, 1 << 31)
+    return int((start + magnitudes.sum(axis=axes) * reach).max())
+
+
+def bits_needed(bound: int) -> int:
+    """Bits of the narrowest two's complement accumulator that holds -bound..bound."""
+    return bound.bit_length() + 1
+
+
+def order_matters(bound: int, a: Accumulator) -> bool:
+    """Whether sums must be formed one by one: false where int32 sums give the same bits."""
+    if a.overflow == "wrap" and a.bits == 32:
+        return False
+    return bits_needed(bound) > min(a.bits, 32)
