@@ -25,7 +25,7 @@ def resize(graph: Graph, size: tuple[int, int]) -> Graph:
     if len(images) != 1:
         shapes = [graph.tensors[i].shape for i in graph.inputs]
         raise ModelError(f"input_size: graph must have one image input of rank 4, got {shapes}")
-    first, second, third, fourth = graph.tensors[images[0]].shape
+    first, second, _, fourth = graph.tensors[images[0]].shape
     shape = (first, *size, fourth) if graph.layout == "NHWC" else (first, second, *size)
     try:
         return _derive(graph, {images[0]: shape})
