@@ -1,0 +1,117 @@
+"""Post-training quantisation of the digit reader: float parameters -> int8 graph.
+
+    weights      symmetric per output channel, S_w = max|w| / 127; the head's S_w = 2 max|w| / 126
+    biases       int32, scale s_x * S_w
+    activations  min-max over the training images, zero point -128 after relu
+    logits       zero point 0, s_y such that one code of one head weight moves a logit by one code
+
+The head's room of 2 and the scale of its logits are what training it on the device asks for:
+codes that may grow, and outputs that show a single step.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from npusim import Graph, Node, Quantization, Tensor
+
+from .float_network import CLASSES, LAYERS, Parameters, forward
+
+INPUT_SCALE = 1.0 / 256.0
+ZERO_POINT = -128
+HEAD_ROOM = 2
+
+
+def quantize_network(p: Parameters, x: np.ndarray, provenance: Mapping[str, str]) -> Graph:
+    """The int8 graph of the digit reader.
+
+    p            float parameters
+    x            (N, 8, 8, 1) float64 in 0..1, the images whose activations set the ranges
+    provenance   recorded in the graph
+    returns      a graph with input "image" (1, 8, 8, 1) and output "logits" (1, 10); its weights
+                 are constants named as the layers, "stem" ... "head", biases "stem/bias" ...
+    """
+    values, mean, _ = forward(p, x)
+    scales = [INPUT_SCALE, *(float(v.max()) / 255.0 for v in (*values[1:], mean))]
+    tensors = [Tensor("image", (1, 8, 8, 1), "int8", "input", per_tensor(INPUT_SCALE, ZERO_POINT))]
+    nodes: list[Node] = []
+    ordinals: dict[str, int] = {}
+
+    def append(op: str, inputs: list[Tensor], output: Tensor, attributes: Mapping) -> None:
+        source = len(tensors) - 1
+        tensors.extend([*inputs, output])
+        indices = (source, *range(source + 1, len(tensors) - 1))
+        ordinal = ordinals[op] = ordinals.get(op, -1) + 1
+        nodes.append(Node(op, f"{op}_{ordinal}", indices, (len(tensors) - 1,), attributes))
+
+    for layer, value, s_x, s_y in zip(LAYERS, values[1:], scales, scales[1:], strict=False):
+        output = activation(f"{layer.name}/relu", (1, *value.shape[1:]), s_y)
+        constants = weighted(p, layer.name, s_x, room=1)
+        strides = {"stride": (layer.stride, layer.stride), "dilation": (1, 1), "padding": "same"}
+        append(layer.op, constants, output, {**strides, "activation": "relu"})
+    output = activation("features", (1, mean.shape[1]), scales[-1])
+    append("mean", [], output, {"axes": (1, 2), "keep_dims": False})
+    constants = weighted(p, "head", scales[-1], HEAD_ROOM)
+    logits = Tensor("logits", (1, CLASSES), "int8", "activation", logits_scale(p, mean))
+    append("fully_connected", constants, logits, {"activation": "none", "keep_dims": False})
+    numbered = tuple(numbered_stream(i, tensor) for i, tensor in enumerate(tensors))
+    return Graph(
+        "digits_cnn", numbered, tuple(nodes), (0,), (len(tensors) - 1,), provenance=provenance
+    )
+
+
+def per_tensor(scale: float, zero_point: int) -> Quantization:
+    """One scale for a whole tensor."""
+    return Quantization(np.array([scale]), np.array([zero_point]))
+
+
+def activation(name: str, shape: tuple[int, ...], scale: float) -> Tensor:
+    """An int8 tensor behind a relu: real values 0 .. 255 * scale."""
+    return Tensor(name, shape, "int8", "activation", per_tensor(scale, ZERO_POINT))
+
+
+def channel_scales(w: np.ndarray, room: int) -> np.ndarray:
+    """float32 (O,): max|w| / 127 of each output channel; with room, room * max|w| / 126."""
+    axis = output_axis(w)
+    largest = np.abs(w).max(axis=tuple(d for d in range(w.ndim) if d != axis))
+    return (largest * room / (127 if room == 1 else 126)).astype(np.float32)
+
+
+def output_axis(w: np.ndarray) -> int:
+    """The axis of output channels: the last of depthwise weights (1, KH, KW, C), else the first."""
+    return 3 if w.ndim == 4 and w.shape[0] == 1 else 0
+
+
+def weighted(p: Parameters, name: str, s_x: float, room: int) -> list[Tensor]:
+    """The constants of a layer: int8 weights and int32 bias."""
+    w, axis = p.weights[name], output_axis(p.weights[name])
+    scale = channel_scales(w, room)
+    spread = scale.astype(np.float64).reshape([-1 if d == axis else 1 for d in range(w.ndim)])
+    codes = np.rint(w / spread).astype(np.int8)
+    bias_scale = np.float32(s_x).astype(np.float64) * scale
+    bias = np.rint(p.biases[name] / bias_scale).astype(np.int32)
+    zeros = np.zeros(len(scale))
+    return [
+        Tensor(name, w.shape, "int8", "constant", Quantization(scale, zeros, axis), codes),
+        Tensor(f"{name}/bias", bias.shape, "int32", "constant",
+               Quantization(bias_scale, zeros, 0), bias),
+    ]  # fmt: skip
+
+
+def logits_scale(p: Parameters, mean: np.ndarray) -> Quantization:
+    """s_y = S_w * rms||x||, S_w the mean scale of the head's channels: delta = 1 (zo's rule)."""
+    norm = np.sqrt((mean**2).sum(1).mean())
+    return per_tensor(float(channel_scales(p.weights["head"], HEAD_ROOM).mean() * norm), 0)
+
+
+def numbered_stream(index: int, tensor: Tensor) -> Tensor:
+    """The tensor with its position as the number of its random stream."""
+    return Tensor(
+        tensor.name,
+        tensor.shape,
+        tensor.dtype,
+        tensor.kind,
+        tensor.quantization,
+        tensor.data,
+        index,
+    )
