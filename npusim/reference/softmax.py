@@ -6,26 +6,21 @@ exp(-2^e) is multiplied in for every bit of n / 4. The reciprocal is three Newto
 Qm.n means an int32 with n fraction bits. Sources: gemmlowp fixedpoint.h, TFLite softmax.h.
 """
 
+from math import exp
+
 import numpy as np
 
 from ..kernels.structs import Softmax
-from .arithmetic import divide_by_pot, high_mul, requantize_double_rounding, wrap
+from .arithmetic import divide_by_pot, high_mul, requantize_double_rounding
 
 ONE = (1 << 31) - 1  # the largest Q0.31
 QUARTER = 1 << 24  # 1/4 in Q5.26
-EXP_MINUS_EIGHTH = 1895147668  # round(exp(-1/8) * 2^31)
-THIRD = 715827883  # round(2^31 / 3)
-EXP_MINUS_POWER = (  # round(exp(-2^e) * 2^31) for e = -2..4
-    1672461947,
-    1302514674,
-    790015084,
-    290630308,
-    39332535,
-    720401,
-    242,
-)
-NEWTON_START = 1515870810  # round(48/17 * 2^29)
-NEWTON_SLOPE = -1010580540  # round(-32/17 * 2^29)
+EXP_MINUS_EIGHTH = round(exp(-1 / 8) * 2**31)
+THIRD = round(2**31 / 3)
+EXP_MINUS_POWER = tuple(round(exp(-(2.0**e)) * 2**31) for e in range(-2, 5))
+LOWEST_POWER_BIT = 24  # 2^-2 in Q5.26
+NEWTON_START = round(48 / 17 * 2**29)
+NEWTON_SLOPE = round(-32 / 17 * 2**29)
 SUM_INTEGER_BITS = 12  # the sum of exponentials is Q12.19
 
 
@@ -54,7 +49,7 @@ def exp_of_negative(a: np.ndarray) -> np.ndarray:
     rest = (a & (QUARTER - 1)) - QUARTER
     result = _exp_of_quarter(rest << 5)
     bits = rest - a
-    for exponent, factor in enumerate(EXP_MINUS_POWER, start=24):
+    for exponent, factor in enumerate(EXP_MINUS_POWER, LOWEST_POWER_BIT):
         result = np.where(bits & (1 << exponent), high_mul(result, factor), result)
     return np.where(a == 0, ONE, result)
 
@@ -75,7 +70,7 @@ def reciprocal_of_one_plus(a: np.ndarray) -> np.ndarray:
     x = NEWTON_START + high_mul(half_denominator, NEWTON_SLOPE)
     for _ in range(3):
         error = (1 << 29) - high_mul(half_denominator, x)
-        x = wrap(x + _saturating_shift(high_mul(x, error), 2), 32)
+        x = x + _saturating_shift(high_mul(x, error), 2)
     return _saturating_shift(x, 1)
 
 
