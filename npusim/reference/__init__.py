@@ -19,10 +19,10 @@ from .mean import mean
 from .pool import average_pool2d, max_pool2d
 from .quantize import dequantize, quantize
 from .softmax import softmax
-from .weighted import AccumulatorOverflow, conv2d, depthwise_conv2d, fully_connected
+from .weighted import AccumulatorError, conv2d, depthwise_conv2d, fully_connected
 
 __all__ = [
-    "AccumulatorOverflow",
+    "AccumulatorError",
     "accumulation",
     "add",
     "average_pool2d",
@@ -75,7 +75,7 @@ def execute(
     values        tensor index -> array; constants and inputs are there already, every output is
                   stored. Activations hold one batch of the graph or several, along axis 0
     accumulator   of weighted operators; the graph's or its profile's when None
-    raises        AccumulatorOverflow when the accumulator's overflow is "error" and a sum leaves it
+    raises        AccumulatorError when the accumulator's overflow is "error" and a sum leaves it
     """
     a = accumulation(graph, accumulator)
     for index in nodes:
@@ -83,10 +83,8 @@ def execute(
         inputs = [values[i] for i in node.inputs if i != ABSENT]
         try:
             values[node.outputs[0]] = _run(graph, node, bound[index], inputs, a)
-        except AccumulatorOverflow as fault:
-            raise AccumulatorOverflow(
-                fault.bits, fault.coordinate, fault.value, node.name
-            ) from None
+        except AccumulatorError as fault:
+            raise AccumulatorError(fault.bits, fault.coordinate, fault.value, node.name) from None
 
 
 def accumulation(graph: Graph, override: Accumulator | None = None) -> Accumulation | None:

@@ -21,7 +21,7 @@ from ..kernels.structs import (
 from .arithmetic import requantize, wrap
 
 
-class AccumulatorOverflow(ArithmeticError):
+class AccumulatorError(ArithmeticError):
     """A sum has left an accumulator that must not overflow.
 
     bits         width of the accumulator
@@ -55,7 +55,7 @@ def conv2d(
     bias      int32 (O,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (N, OH, OW, O)
-    raises    AccumulatorOverflow when `a` says so
+    raises    AccumulatorError when `a` says so
     """
     if not _ordered(a):
         acc = sum(_group_product(cells, tap, g.groups) for cells, tap in _taps(x, weights, g))
@@ -79,7 +79,7 @@ def depthwise_conv2d(
     bias      int32 (C*M,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (N, OH, OW, C*M)
-    raises    AccumulatorOverflow when `a` says so
+    raises    AccumulatorError when `a` says so
     """
     repeats = g.o // g.c
     products = (np.repeat(cells, repeats, 3) * tap[0] for cells, tap in _taps(x, weights, g))
@@ -103,7 +103,7 @@ def fully_connected(
     bias      int32 (O,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (rows, O)
-    raises    AccumulatorOverflow when `a` says so
+    raises    AccumulatorError when `a` says so
     """
     rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
     wide = weights.astype(np.int64)
@@ -172,5 +172,5 @@ def _accumulate(
         first, overflow = np.where(fresh, exact, first), overflow | fresh
     if a.overflow == ERROR and overflow.any():
         coordinate = tuple(int(i) for i in np.argwhere(overflow)[0])
-        raise AccumulatorOverflow(a.bits, coordinate, int(first[coordinate]))
+        raise AccumulatorError(a.bits, coordinate, int(first[coordinate]))
     return acc
