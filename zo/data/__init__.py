@@ -1,0 +1,16 @@
+"""Labelled images: EuroSAT's zip, folders, STL-10's binary, .npz, .h5 and the shipped digits."""
+
+from .dataset import DataError, Dataset, in_memory, split
+from .inputs import Normalization, to_input
+from .load import KINDS, load
+
+__all__ = [
+    "KINDS",
+    "DataError",
+    "Dataset",
+    "Normalization",
+    "in_memory",
+    "load",
+    "split",
+    "to_input",
+]

@@ -1,0 +1,45 @@
+"""One door for every kind of data set."""
+
+import zipfile
+from pathlib import Path
+
+from . import arrays, pictures, stl10
+from .dataset import DataError, Dataset
+
+DIGITS = "digits"
+KINDS = (
+    "a folder or .zip of class folders, STL-10's .tar.gz or <part>_X.bin, .npz, .h5, "
+    "or the word digits"
+)
+_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+_TAR_MAGICS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
+
+
+def load(source: str | Path) -> Dataset:
+    """Open a data set; images are decoded when they are used.
+
+    source   a folder or .zip of class folders, STL-10's .tar.gz or <part>_X.bin, a .npz or .h5
+             with arrays `images` and `labels`, or "digits" for the set shipped with the package;
+             files are told apart by their first bytes
+    raises   DataError (a ValueError) when the source is missing, damaged or of another kind
+    """
+    if str(source) == DIGITS:
+        return arrays.shipped_digits()
+    path = Path(source)
+    if path.is_dir():
+        return pictures.from_folder(path)
+    if not path.is_file():
+        raise DataError(f"{path}: data must be {KINDS}, got no such file or folder")
+    with path.open("rb") as file:
+        magic = file.read(8)
+    if magic == _HDF5_MAGIC:
+        return arrays.from_h5(path)
+    if magic.startswith(_TAR_MAGICS):
+        return stl10.from_archive(path)
+    if path.suffix.lower() == ".bin":
+        return stl10.from_binary(path)
+    if path.suffix.lower() == ".npz":
+        return arrays.from_npz(path)
+    if magic.startswith(b"PK") or zipfile.is_zipfile(path) or path.suffix.lower() == ".zip":
+        return pictures.from_zip(path)
+    raise DataError(f"{path}: data must be {KINDS}, got a file that starts {magic!r}")
