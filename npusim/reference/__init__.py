@@ -19,10 +19,9 @@ from .mean import mean
 from .pool import average_pool2d, max_pool2d
 from .quantize import dequantize, quantize
 from .softmax import softmax
-from .weighted import AccumulatorError, conv2d, depthwise_conv2d, fully_connected
+from .weighted import conv2d, depthwise_conv2d, fully_connected
 
 __all__ = [
-    "AccumulatorError",
     "accumulation",
     "add",
     "average_pool2d",
@@ -75,7 +74,7 @@ def execute(
     values        tensor index -> array; constants and inputs are there already, every output is
                   stored. Activations hold one batch of the graph or several, along axis 0
     accumulator   of weighted operators; the graph's or its profile's when None
-    raises        AccumulatorError when the accumulator's overflow is "error" and a sum leaves it
+    raises        ArithmeticError when the accumulator's overflow is "error" and a sum leaves it
     """
     a = accumulation(graph, accumulator)
     for index in nodes:
@@ -83,8 +82,8 @@ def execute(
         inputs = [values[i] for i in node.inputs if i != ABSENT]
         try:
             values[node.outputs[0]] = _run(graph, node, bound[index], inputs, a)
-        except AccumulatorError as fault:
-            raise AccumulatorError(fault.bits, fault.coordinate, fault.value, node.name) from None
+        except ArithmeticError as error:
+            raise ArithmeticError(f"{node.name}/{node.op}: {error}") from None
 
 
 def accumulation(graph: Graph, override: Accumulator | None = None) -> Accumulation | None:
@@ -112,18 +111,23 @@ def _image_by_image(
 ) -> np.ndarray:
     """Operators that may touch axis 0: each batch by itself; constants serve every batch."""
     tensors = [graph.tensors[i] for i in node.inputs]
-    moves = [t.data is None and t.shape != () for t in tensors]
-    counts = [len(x) // t.shape[0] for x, t, m in zip(inputs, tensors, moves, strict=True) if m]
-    count = max(counts, default=1)
-    parts = [np.split(x, count) if m else [x] * count for x, m in zip(inputs, moves, strict=True)]
+    counts = [
+        len(x) // (t.shape[0] if t.shape else 1)
+        for x, t in zip(inputs, tensors, strict=True)
+        if t.data is None
+    ]
+    count = max(*counts, 1)
+    parts = [
+        np.split(x, count) if t.data is None else [x] * count
+        for x, t in zip(inputs, tensors, strict=True)
+    ]
     batches = [_unweighted(graph, node, structs, list(p)) for p in zip(*parts, strict=True)]
-    return batches[0] if count == 1 else np.concatenate([np.atleast_1d(y) for y in batches])
+    return np.concatenate([np.atleast_1d(y) for y in batches])
 
 
 def _stacked(graph: Graph, node: Node, y: np.ndarray) -> np.ndarray:
     """y under the shape of the node's output, axis 0 as long as needed."""
-    shape = graph.tensors[node.outputs[0]].shape
-    return y.reshape(-1, *shape[1:]) if shape else y.reshape(shape)
+    return y.reshape(-1, *graph.tensors[node.outputs[0]].shape[1:])
 
 
 def _unweighted(graph: Graph, node: Node, structs: Structs, inputs: list[np.ndarray]) -> np.ndarray:

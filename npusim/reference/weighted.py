@@ -21,25 +21,6 @@ from ..kernels.structs import (
 from .arithmetic import requantize, wrap
 
 
-class AccumulatorError(ArithmeticError):
-    """A sum has left an accumulator that must not overflow.
-
-    bits         width of the accumulator
-    coordinate   of the output element, (n, oh, ow, o) or (row, o)
-    value        the first sum out of range
-    node         name of the node, once it is known
-    """
-
-    def __init__(
-        self, bits: int, coordinate: tuple[int, ...], value: int, node: str | None = None
-    ) -> None:
-        self.bits, self.coordinate, self.value, self.node = bits, coordinate, value, node
-        super().__init__(
-            f"{node or 'accumulator'}: sums must stay in {bits} bits, got {value} "
-            f"at output {coordinate}; use a wider accumulator"
-        )
-
-
 def conv2d(
     x: np.ndarray,
     weights: np.ndarray,
@@ -55,7 +36,7 @@ def conv2d(
     bias      int32 (O,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (N, OH, OW, O)
-    raises    AccumulatorError when `a` says so
+    raises    ArithmeticError when `a` says so
     """
     if not _ordered(a):
         acc = sum(_group_product(cells, tap, g.groups) for cells, tap in _taps(x, weights, g))
@@ -79,7 +60,7 @@ def depthwise_conv2d(
     bias      int32 (C*M,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (N, OH, OW, C*M)
-    raises    AccumulatorError when `a` says so
+    raises    ArithmeticError when `a` says so
     """
     repeats = g.o // g.c
     products = (np.repeat(cells, repeats, 3) * tap[0] for cells, tap in _taps(x, weights, g))
@@ -103,7 +84,7 @@ def fully_connected(
     bias      int32 (O,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (rows, O)
-    raises    AccumulatorError when `a` says so
+    raises    ArithmeticError when `a` says so
     """
     rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
     wide = weights.astype(np.int64)
@@ -172,5 +153,8 @@ def _accumulate(
         first, overflow = np.where(fresh, exact, first), overflow | fresh
     if a.overflow == ERROR and overflow.any():
         coordinate = tuple(int(i) for i in np.argwhere(overflow)[0])
-        raise AccumulatorError(a.bits, coordinate, int(first[coordinate]))
+        raise ArithmeticError(
+            f"accumulator: must stay in {a.bits} bits, got {first[coordinate]} "
+            f"at output {coordinate}; use a wider accumulator"
+        )
     return acc
