@@ -1,0 +1,155 @@
+"""From losses to gradients: coefficients c_i over one denominator, then g = sum_i c_i*z_i.
+
+    one_sided   c_i = L_i - L_0                         den = q*B*k          q+1 forwards
+    centred     c_i = q*(L_i - L_0) - sum_j(L_j - L_0)  den = q*(q-1)*B*k    q+1 forwards, q >= 2
+    central     c_i = L(+)_i - L(-)_i                   den = 2*q*B*k        2q forwards
+
+Nothing is divided before the denominator. z is regenerated, so one pass over all samples and a
+pass after each forward give the same bits. Sums are int64; `check_range` proves that they fit.
+`centred` compares each loss with the mean of the others: c_i/(q-1) is a leave-one-out difference.
+Source: "QScheduler" (arXiv 2607.18802) for one_sided; SPSA (Spall 1992) for central.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .backend import twin
+from .perturb import flat_codes
+from .prng import Stream, sign_tile
+
+ESTIMATORS = ("one_sided", "centred", "central")
+RANGE_BITS = 46
+
+
+class Estimate(NamedTuple):
+    """The gradient of the mean loss per weight step is sum_i c_i*z_i / den, in 2^-16.
+
+    c     int64 (q,)
+    den   int > 0
+    """
+
+    c: NDArray[np.int64]
+    den: int
+
+
+def one_sided(base: int, losses: NDArray[np.int64], k: int, batch: int) -> Estimate:
+    """Differences to the unperturbed loss.
+
+    base     L_0, the loss summed over the batch
+    losses   L_1 .. L_q, int64 (q,)
+    k        perturbation in weight steps
+    batch    B, images per batch
+    """
+    return Estimate(losses - base, losses.size * batch * k)
+
+
+def centred(base: int, losses: NDArray[np.int64], k: int, batch: int) -> Estimate:
+    """As `one_sided` minus the mean of the differences; ValueError unless q >= 2."""
+    q = losses.size
+    if q < 2:
+        raise ValueError(f"estimate: centred needs q of at least 2, got {q}; use one_sided")
+    difference = losses - base
+    return Estimate(q * difference - difference.sum(), q * (q - 1) * batch * k)
+
+
+def central(plus: NDArray[np.int64], minus: NDArray[np.int64], k: int, batch: int) -> Estimate:
+    """Differences between the losses (q,) at w + k*z_i and at w - k*z_i."""
+    return Estimate(plus - minus, 2 * plus.size * batch * k)
+
+
+def sign_only(estimate: Estimate, k: int, batch: int) -> Estimate:
+    """Each coefficient replaced by its sign times one nat per image.
+
+    A loss then needs no scale: only whether a perturbation helped counts.
+    Source: ElasticZO-INT8 (arXiv 2501.04287).
+    """
+    return Estimate(np.sign(estimate.c) * (batch << 16), estimate.c.size * batch * k)
+
+
+def check_range(estimator: str, q: int, bound: int, reach: int = 1) -> None:
+    """Prove that no sum of a step overflows int64: sum_i |c_i| * reach < 2^46.
+
+    estimator   one of ESTIMATORS
+    q           the largest number of samples that may occur
+    bound       `Loss.bound(batch)`: every loss lies in 0..bound
+    reach       largest |z|: 1, or k when perturbations saturate
+    raises      ValueError with the numbers; g times a 16-bit multiplier must stay below 2^62
+    """
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"estimate: must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+    # Half of the losses at 0 and half at the bound make sum |c| largest when centred: q*q/2*bound.
+    largest = reach * q * bound * (q if estimator == "centred" else 2) // 2
+    if largest >= 1 << RANGE_BITS:
+        raise ValueError(
+            f"estimate: the sum of |c| must stay below 2^{RANGE_BITS}, got {largest} for "
+            f"{estimator} with q = {q} and losses up to {bound}; lower q, the batch or the "
+            "logit scale"
+        )
+
+
+def accumulate(
+    gradient: NDArray[np.int64],
+    c: NDArray[np.int64],
+    stream: Stream,
+    *,
+    sample: int = 0,
+    first: int = 0,
+) -> None:
+    """gradient += sum_i c_i * z_(sample+i), in place, with the signs regenerated.
+
+    gradient   int64 (n,), contiguous: the weights first .. first+n-1 of the tensor
+    c          int64 (m,): all coefficients, or those of the samples sample .. sample+m-1
+    raises     TypeError for other types
+    """
+    check_int64("gradient", gradient)
+    check_int64("coefficients", c)
+    accumulate_signs(gradient, c, stream, sample, first)
+
+
+def accumulate_saturated(
+    gradient: NDArray[np.int64],
+    c: NDArray[np.int64],
+    original: NDArray[np.int8],
+    k: int,
+    stream: Stream,
+) -> None:
+    """gradient += sum_i c_i * (clamp(w + k*z_i) - w), in place: the steps really taken.
+
+    original   w, int8 with n codes, contiguous
+    The steps are up to k, so the denominator is k times that of `Estimate`.
+    """
+    check_int64("gradient", gradient)
+    check_int64("coefficients", c)
+    accumulate_steps(gradient, c, flat_codes(original), k, stream)
+
+
+def check_int64(name: str, array: NDArray[np.int64]) -> None:
+    """Raise TypeError unless the array is int64, one-dimensional and contiguous."""
+    if array.dtype != np.int64 or array.ndim != 1 or not array.flags.c_contiguous:
+        raise TypeError(f"{name}: must be contiguous int64 (n,), got {array.dtype} {array.shape}")
+
+
+@twin
+def accumulate_signs(
+    gradient: NDArray[np.int64], c: NDArray[np.int64], stream: Stream, sample: int, first: int
+) -> None:
+    """gradient (n,) += sum_i c_i * z_(sample+i)[first:first+n]."""
+    for i, coefficient in enumerate(c):
+        gradient += coefficient * sign_tile(stream, sample + i, first, gradient.size)
+
+
+@twin
+def accumulate_steps(
+    gradient: NDArray[np.int64],
+    c: NDArray[np.int64],
+    original: NDArray[np.int8],
+    k: int,
+    stream: Stream,
+) -> None:
+    """gradient (n,) += sum_i c_i * (clamp(original + k*z_i) - original)."""
+    w = original.astype(np.int64)
+    for i, coefficient in enumerate(c):
+        z = sign_tile(stream, i, 0, w.size)
+        gradient += coefficient * (np.clip(w + k * z, -128, 127) - w)

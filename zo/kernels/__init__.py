@@ -1,0 +1,1 @@
+"""The integer functions of `zo` compiled by numba: same names, arguments and bits as in `zo`."""

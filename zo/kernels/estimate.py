@@ -1,0 +1,52 @@
+"""Sums of coefficients times regenerated signs; see `zo.estimate`."""
+
+import numpy as np
+
+from npusim.jit import jit
+
+from .prng import philox4x32
+
+
+@jit
+def accumulate_signs(gradient, c, stream, sample, first):
+    # c*z = 2*c*bit - c: the -c of all samples are one constant, the rest is a masked addition.
+    constant = np.int64(0)
+    for i in range(c.size):
+        constant += c[i]
+    for n in range(gradient.size):
+        gradient[n] -= constant
+    end = first + gradient.size
+    for block in range(first // 128, (end + 127) // 128):
+        for i in range(c.size):
+            four = philox4x32(stream, sample + i, block)
+            for j in range(4):
+                start = 128 * block + 32 * j
+                low, high = max(first, start), min(end, start + 32)
+                if low < high:
+                    tile = gradient[low - first : high - first]
+                    add_where_set(tile, 2 * c[i], four[j] >> (low - start))
+
+
+@jit
+def add_where_set(tile, value, word):
+    """tile[bit] += value where the word's bit is 1."""
+    if tile.size == 32:
+        for bit in range(32):
+            tile[bit] += value & -((word >> bit) & 1)
+    else:
+        for bit in range(tile.size):
+            tile[bit] += value & -((word >> bit) & 1)
+
+
+@jit
+def accumulate_steps(gradient, c, original, k, stream):
+    n = gradient.size
+    for block in range((n + 127) // 128):
+        for i in range(c.size):
+            four = philox4x32(stream, i, block)
+            for j in range(4):
+                word, start = four[j], 128 * block + 32 * j
+                for m in range(start, min(start + 32, n)):
+                    w = np.int64(original[m])
+                    moved = w + k * (2 * ((word >> (m - start)) & 1) - 1)
+                    gradient[m] += c[i] * (min(max(moved, -128), 127) - w)

@@ -1,0 +1,180 @@
+"""Random bits as a pure function of counters: Philox4x32-10.
+
+    words(block) = philox4x32(key = (seed low, seed high ^ purpose),
+                              counter = (block, tensor, sample, step))
+
+Weight n (row-major) takes bit n mod 32 of word (n div 32) mod 4 of block n div 128; a 1 is z = +1,
+a 0 is z = -1. Any order, any tile and one tensor alone give the same bits; nothing is stored.
+Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11; Random123 kat_vectors.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .backend import twin
+
+SIGNS, ROUNDING, SHUFFLING, AUGMENTATION = range(4)
+
+MULTIPLIER_0 = np.uint64(0xD2511F53)
+MULTIPLIER_1 = np.uint64(0xCD9E8D57)
+WEYL_0 = np.uint64(0x9E3779B9)
+WEYL_1 = np.uint64(0xBB67AE85)
+LOW32 = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+ROUNDS = 10
+
+
+class Stream(NamedTuple):
+    """What all random words of one tensor in one step share: key and half of the counter.
+
+    Every field is an int in 0..2^32-1. Make one with `sign_stream` and its kin.
+    """
+
+    key0: int
+    key1: int
+    tensor: int
+    step: int
+
+
+def sign_stream(seed: int, step: int, tensor: int) -> Stream:
+    """The stream of the signs z.
+
+    seed     0..2^64-1
+    step     training steps done before this one, 0..2^32-1
+    tensor   `Tensor.stream`, the number given once when the model was loaded, 0..2^32-1
+    raises   ValueError outside these ranges
+    """
+    return _stream(seed, SIGNS, step, tensor)
+
+
+def rounding_stream(seed: int, step: int, tensor: int) -> Stream:
+    """The stream of stochastic rounding, word n for weight n; arguments as in `sign_stream`."""
+    return _stream(seed, ROUNDING, step, tensor)
+
+
+def signs(seed: int, step: int, sample: int, tensor: int, n: int) -> NDArray[np.int8]:
+    """The signs z (n,) of one perturbation, +1 or -1.
+
+    sample   0 for the first perturbation (loss L_1)
+    others   as in `sign_stream`
+    """
+    return sign_tile(sign_stream(seed, step, tensor), sample, 0, n)
+
+
+def sign_tile(stream: Stream, sample: int, first: int, n: int) -> NDArray[np.int8]:
+    """Signs of the weights first .. first+n-1: a part of what `signs` gives."""
+    check_range("sample", sample, 1 << 32)
+    check_range("last weight", first + n, 128 << 32)
+    z = np.empty(n, np.int8)
+    fill_signs(stream, sample, first, z)
+    return z
+
+
+def sign_block(stream: Stream, sample: int, q: int, n: int) -> NDArray[np.int8]:
+    """Signs (q, n) of the samples sample .. sample+q-1, for products with a matrix of signs."""
+    check_range("last sample", sample + q, 1 << 32)
+    check_range("last weight", n, 128 << 32)
+    z = np.empty((q, n), np.int8)
+    fill_sign_block(stream, sample, z)
+    return z
+
+
+def random_words(stream: Stream, sample: int, first: int, n: int) -> NDArray[np.uint32]:
+    """Words first .. first+n-1 of a stream; word i is word i mod 4 of block i div 4."""
+    check_range("sample", sample, 1 << 32)
+    check_range("last word", first + n, 4 << 32)
+    words = np.empty(n, np.uint32)
+    fill_words(stream, sample, first, words)
+    return words
+
+
+def augmentation_words(seed: int, epoch: int, image: int, n: int) -> NDArray[np.uint32]:
+    """n words that decide how an image is augmented in an epoch: counter (block, 0, image, epoch).
+
+    image   its index in the data set, so that order and batch do not matter
+    """
+    return random_words(_stream(seed, AUGMENTATION, epoch, 0), image, 0, n)
+
+
+def shuffle(seed: int, epoch: int, n: int) -> NDArray[np.int64]:
+    """A permutation of 0..n-1: Fisher-Yates for i = n-1..1, swapping i and (x_i * (i+1)) >> 32.
+
+    x_i is word i mod 4 of block i div 4, counter (block, 0, 0, epoch).
+    """
+    words = random_words(_stream(seed, SHUFFLING, epoch, 0), 0, 0, n)
+    order = np.arange(n, dtype=np.int64)
+    swap_down(words, order)
+    return order
+
+
+def philox4x32(
+    key: tuple[int, int] | NDArray[np.uint32], counter: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """The four output words of each counter, in Random123's order.
+
+    key       two words
+    counter   uint32 (..., 4)
+    returns   uint32 (..., 4), new
+    """
+    c0, c1, c2, c3 = (counter[..., i].astype(np.uint64) for i in range(4))
+    k0, k1 = (np.array(int(word), np.uint64) for word in key)
+    for _ in range(ROUNDS):
+        p0, p1 = c0 * MULTIPLIER_0, c2 * MULTIPLIER_1
+        c0, c1, c2, c3 = (p1 >> HALF) ^ c1 ^ k0, p1 & LOW32, (p0 >> HALF) ^ c3 ^ k1, p0 & LOW32
+        k0, k1 = (k0 + WEYL_0) & LOW32, (k1 + WEYL_1) & LOW32
+    return np.stack((c0, c1, c2, c3), axis=-1).astype(np.uint32)
+
+
+@twin
+def fill_words(stream: Stream, sample: int, first: int, words: NDArray[np.uint32]) -> None:
+    """Fill words (n,) with the stream's words from `first` on."""
+    begin, end = first // 4, (first + words.size + 3) // 4
+    counter = np.empty((end - begin, 4), np.uint32)
+    counter[:, 0] = np.arange(begin, end)
+    counter[:, 1:] = stream.tensor, sample, stream.step
+    blocks = philox4x32((stream.key0, stream.key1), counter)
+    words[:] = blocks.reshape(-1)[first - 4 * begin :][: words.size]
+
+
+@twin
+def fill_signs(stream: Stream, sample: int, first: int, z: NDArray[np.int8]) -> None:
+    """Fill z (n,) with the signs of the weights from `first` on."""
+    begin, end = first // 32, (first + z.size + 31) // 32
+    words = np.empty(end - begin, np.uint32)
+    fill_words(stream, sample, begin, words)
+    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+    z[:] = 2 * bits[first - 32 * begin :][: z.size].astype(np.int8) - 1
+
+
+@twin
+def fill_sign_block(stream: Stream, sample: int, z: NDArray[np.int8]) -> None:
+    """Fill z (q, n), row i with the signs of sample + i."""
+    for i, row in enumerate(z):
+        fill_signs(stream, sample + i, 0, row)
+
+
+@twin
+def swap_down(words: NDArray[np.uint32], order: NDArray[np.int64]) -> None:
+    """Shuffle order (n,) in place by Fisher-Yates with one word per element."""
+    counts = np.arange(1, order.size + 1, dtype=np.uint64)
+    targets = (words.astype(np.uint64) * counts) >> HALF
+    items, swaps = order.tolist(), targets.tolist()
+    for i in range(order.size - 1, 0, -1):
+        j = swaps[i]
+        items[i], items[j] = items[j], items[i]
+    order[:] = items
+
+
+def _stream(seed: int, purpose: int, step: int, tensor: int) -> Stream:
+    check_range("seed", seed, 1 << 64)
+    check_range("step", step, 1 << 32)
+    check_range("tensor", tensor, 1 << 32)
+    return Stream(seed & 0xFFFFFFFF, (seed >> 32) ^ purpose, tensor, step)
+
+
+def check_range(name: str, value: int, limit: int) -> None:
+    """Raise ValueError unless 0 <= value < limit, a power of two."""
+    if not 0 <= value < limit:
+        raise ValueError(f"prng: {name} must be 0..2^{limit.bit_length() - 1}-1, got {value}")

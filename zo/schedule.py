@@ -1,0 +1,334 @@
+"""How many perturbations q an epoch uses: QScheduler and its simplest rivals.
+
+QScheduler raises q when the metric has not improved for `patience` epochs, as PyTorch's
+ReduceLROnPlateau lowers a rate. Decisions are made in integers and fractions, so they are the same
+everywhere. Differences to PyTorch: q rises when the count of bad epochs *reaches* patience (PyTorch
+acts when it exceeds it), and thresholds are fractions of 1 (0.005 is half a point).
+
+Source: "QScheduler" (arXiv 2607.18802), whose threshold is not given: ours is 0.005.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, Protocol
+
+from .metric import Metric, exact_decimal, plateau, read_metric
+from .numbers import round_half_up, rs
+
+
+class Schedule(Protocol):
+    """What training asks of a schedule: the present q, every q that may come, and the next one."""
+
+    @property
+    def q(self) -> int: ...
+
+    @property
+    def rungs(self) -> tuple[int, ...]: ...
+
+    def step(self, metric: Metric) -> int: ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+
+class QScheduler:
+    """Raise q along a ladder when the metric stagnates.
+
+    q0              samples at the start
+    factor          q is multiplied by it, then rounded up to the ladder
+    patience        epochs without a better metric until q rises, at least 1
+    q_max           q never exceeds it
+    threshold       by how much a metric must beat the best, see `Plateau`
+    threshold_mode  "abs", "rel" or "se" (needs counts; no smoothing; threshold in standard errors)
+    mode            "max" or "min"
+    ladder          allowed values of q, ascending, with q0 among them; None: q0, powers
+                    of two, q_max
+    smoothing       weight of the past in a running mean of the metric, 0 <= smoothing < 1 (Q15)
+    cooldown        epochs after a rise during which bad epochs do not count
+    raises          ValueError for arguments out of range
+    """
+
+    def __init__(
+        self,
+        q0: int = 8,
+        factor: float = 2.0,
+        patience: int = 5,
+        *,
+        q_max: int = 64,
+        threshold: float = 0.005,
+        threshold_mode: str = "abs",
+        mode: str = "max",
+        ladder: Sequence[int] | None = None,
+        smoothing: float = 0.0,
+        cooldown: int = 0,
+    ) -> None:
+        self._rungs = _rungs(q0, q_max, ladder)
+        self._factor = _factor_above_one(factor)
+        self._patience = _at_least("patience", patience, 1)
+        self._cooldown = _at_least("cooldown", cooldown, 0)
+        self._smoothing = _q15(smoothing)
+        self._plateau = plateau(threshold, threshold_mode, mode)
+        if threshold_mode == "se" and self._smoothing:
+            raise ValueError(
+                "scheduler: threshold_mode 'se' takes no smoothing; set one of the two"
+            )
+        self._q = q0
+        self._best: Fraction | None = None
+        self._level: int | None = None
+        self._total = 0
+        self._bad_epochs = 0
+        self._cooling = 0
+
+    @property
+    def q(self) -> int:
+        """The present number of samples."""
+        return self._q
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        """Every q that may occur, ascending."""
+        return self._rungs
+
+    @property
+    def best(self) -> float | None:
+        """The best metric so far (smoothed, with smoothing), or None."""
+        return None if self._best is None else float(self._best)
+
+    @property
+    def bad_epochs(self) -> int:
+        """Epochs since the last better metric or rise of q."""
+        return self._bad_epochs
+
+    def step(self, metric: Metric) -> int:
+        """Take an epoch's metric and return the q of the next epoch.
+
+        metric   a fraction in 0..1, or counts (correct, total); a float stands for the nearest
+                 fraction with a denominator up to a million, so both forms decide alike
+        raises   ValueError outside 0..1 with an absolute threshold below 1, since q would then
+                 climb whatever the metric does; TypeError for other kinds of metric
+        """
+        value, total = self._read(metric)
+        if self._smoothing:
+            value = self._smooth(value, total)
+        if self._best is None or self._plateau.better(value, self._best, total):
+            self._best, self._bad_epochs = value, 0
+        else:
+            self._bad_epochs += 1
+        if self._cooling:
+            self._cooling -= 1
+            self._bad_epochs = 0
+        if self._bad_epochs >= self._patience:
+            self._bad_epochs = 0
+            self._raise_q()
+        return self._q
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything a later `load_state_dict` needs, as plain ints, strings and lists (JSON)."""
+        best = self._best
+        return {
+            "settings": self._settings(),
+            "q": self._q,
+            "best": None if best is None else [best.numerator, best.denominator],
+            "level": self._level,
+            "total": self._total,
+            "bad_epochs": self._bad_epochs,
+            "cooling": self._cooling,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state_dict`; ValueError unless the settings are the same."""
+        expected = self.state_dict()
+        if set(state) != set(expected):
+            raise ValueError(
+                f"scheduler: a state holds {', '.join(expected)}, got {', '.join(map(str, state))}"
+            )
+        for name, mine in expected["settings"].items():
+            saved = state["settings"].get(name)
+            if saved != mine:
+                raise ValueError(
+                    f"scheduler: {name} must be as saved, {saved!r}, got {mine!r}; "
+                    "build the scheduler with the saved settings"
+                )
+        if state["q"] not in self._rungs:
+            raise ValueError(f"scheduler: q must be one of {self._rungs}, got {state['q']!r}")
+        self._q = int(state["q"])
+        self._best = None if state["best"] is None else Fraction(*state["best"])
+        self._level = None if state["level"] is None else int(state["level"])
+        self._total = int(state["total"])
+        self._bad_epochs = int(state["bad_epochs"])
+        self._cooling = int(state["cooling"])
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "rungs": list(self._rungs),
+            "factor": str(self._factor),
+            "patience": self._patience,
+            "threshold": str(self._plateau.threshold),
+            "threshold_mode": self._plateau.mode,
+            "mode": "max" if self._plateau.sign > 0 else "min",
+            "smoothing": self._smoothing,
+            "cooldown": self._cooldown,
+        }
+
+    def _read(self, metric: Metric) -> tuple[Fraction, int]:
+        """The metric as a fraction, and the total it was counted over (a million for a float)."""
+        value, total = read_metric(metric)
+        rule, fixed_total = self._plateau, self._plateau.mode == "se" or self._smoothing > 0
+        if rule.mode == "abs" and rule.threshold < 1 and not 0 <= value <= 1:
+            raise ValueError(
+                f"scheduler: metric must be a fraction in 0..1 for an absolute threshold of "
+                f"{float(rule.threshold)}, got {metric!r}, and q would climb whatever happens; "
+                "pass (correct, total) or threshold_mode='rel'"
+            )
+        if rule.mode == "se" and not isinstance(metric, tuple):
+            raise TypeError(f"scheduler: mode 'se' needs (correct, total), got {metric!r}")
+        if fixed_total and self._total not in (0, total):
+            raise ValueError(
+                f"scheduler: with 'se' or smoothing the total must stay {self._total}, got {total}"
+            )
+        self._total = total
+        return value, total
+
+    def _smooth(self, value: Fraction, total: int) -> Fraction:
+        """M += rs(((n << 16) - M)*(32768 - s15), 15); M starts at the first n << 16."""
+        now = round_half_up(value * total) << 16
+        level = now if self._level is None else self._level
+        self._level = level + rs((now - level) * ((1 << 15) - self._smoothing), 15)
+        return Fraction(self._level, total << 16)
+
+    def _raise_q(self) -> None:
+        if self._q == self._rungs[-1]:
+            return
+        wanted = self._factor * self._q
+        self._q = self._rungs[min(bisect_left(self._rungs, wanted), len(self._rungs) - 1)]
+        self._cooling = self._cooldown
+
+
+class Constant:
+    """The same q in every epoch."""
+
+    def __init__(self, q: int) -> None:
+        self.q = _at_least("q", q, 1)
+        self.rungs: tuple[int, ...] = (self.q,)
+
+    def step(self, metric: Metric) -> int:
+        """q, whatever the metric is."""
+        return self.q
+
+    def state_dict(self) -> dict[str, Any]:
+        """The q, to be checked on loading."""
+        return {"q": self.q}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Raise ValueError unless the state is of the same q."""
+        if dict(state) != self.state_dict():
+            raise ValueError(f"schedule: must be as saved, {dict(state)}, got constant q {self.q}")
+
+
+class Declared:
+    """q by epoch: {0: 8, 20: 16, 50: 64} is 8 in epochs 0-19, 16 in 20-49, 64 from then on."""
+
+    def __init__(self, plan: Mapping[int, int]) -> None:
+        if 0 not in plan:
+            raise ValueError(f"schedule: a plan must say q for epoch 0, got {dict(plan)}")
+        self._epochs = sorted(_at_least("epoch", epoch, 0) for epoch in plan)
+        self._plan = [_at_least("q", plan[epoch], 1) for epoch in self._epochs]
+        self._epoch = 0
+
+    @property
+    def q(self) -> int:
+        """The present number of samples."""
+        return self._plan[bisect_right(self._epochs, self._epoch) - 1]
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        """Every q of the plan, ascending."""
+        return tuple(sorted(set(self._plan)))
+
+    def step(self, metric: Metric) -> int:
+        """The q of the next epoch, whatever the metric is."""
+        self._epoch += 1
+        return self.q
+
+    def state_dict(self) -> dict[str, Any]:
+        """The plan and how many epochs are done."""
+        return {"epochs": self._epochs, "plan": self._plan, "epoch": self._epoch}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue; ValueError unless the state is of the same plan."""
+        mine = self.state_dict()
+        if set(state) != set(mine) or any(state[key] != mine[key] for key in ("epochs", "plan")):
+            raise ValueError(f"schedule: the plan must be as saved, {dict(state)}, got {mine}")
+        self._epoch = _at_least("epoch", state["epoch"], 0)
+
+
+class EarlyStopping:
+    """Stop after `patience` epochs without a new best; a rise of q starts the count again.
+
+    Without that restart a run that climbs from q = 8 to 1024 would stop on its way.
+    mode   "max" or "min"
+    """
+
+    def __init__(self, patience: int = 30, mode: str = "max") -> None:
+        self.patience = _at_least("patience", patience, 1)
+        self._plateau = plateau(0, "abs", mode)
+        self._best: Fraction | None = None
+        self._stagnant = 0
+        self._q = 0
+
+    def step(self, metric: Metric, q: int) -> bool:
+        """Take an epoch's metric and the q of the next epoch; True when training should stop."""
+        value, total = read_metric(metric)
+        if self._best is None or self._plateau.better(value, self._best, total):
+            self._best, self._stagnant = value, 0
+        else:
+            self._stagnant += 1
+        if q > self._q:
+            self._q, self._stagnant = q, 0
+        return self._stagnant >= self.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        """Best metric, count and q, as plain ints and lists."""
+        best = self._best
+        pair = None if best is None else [best.numerator, best.denominator]
+        return {"best": pair, "stagnant": self._stagnant, "q": self._q}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        self._best = None if state["best"] is None else Fraction(*state["best"])
+        self._stagnant, self._q = int(state["stagnant"]), int(state["q"])
+
+
+def _rungs(q0: int, q_max: int, ladder: Sequence[int] | None) -> tuple[int, ...]:
+    _at_least("q0", q0, 1)
+    _at_least("q_max", q_max, q0)
+    if ladder is None:
+        powers = (1 << i for i in range(q_max.bit_length()))
+        return tuple(sorted({q0, *(p for p in powers if q0 < p < q_max), q_max}))
+    steps = list(ladder)
+    if steps != sorted(set(steps)) or q0 not in steps:
+        raise ValueError(f"scheduler: ladder must ascend and hold q0 = {q0}, got {steps}")
+    return tuple(int(q) for q in steps if q0 <= q <= q_max)
+
+
+def _at_least(name: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"schedule: {name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def _factor_above_one(factor: float) -> Fraction:
+    exact = exact_decimal("factor", factor)
+    if exact <= 1:
+        raise ValueError(f"scheduler: factor must be above 1, got {factor!r}")
+    return exact
+
+
+def _q15(smoothing: float) -> int:
+    scaled = round_half_up(exact_decimal("smoothing", smoothing) * (1 << 15))
+    if not 0 <= scaled < 1 << 15:
+        raise ValueError(f"scheduler: smoothing must be 0 <= s < 1, got {smoothing!r}")
+    return scaled
