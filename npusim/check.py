@@ -1,15 +1,197 @@
-"""Rules of a legal graph."""
+"""Rules of a legal graph.
 
-from .graph import ABSENT, Graph, ModelError
-from .shapes import output_shape
+Everything that runs a graph relies on `check` having passed: indices, order, types, shapes,
+quantisation and memory. The first broken rule is raised with the tensor or node that breaks it.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .graph import ABSENT, DTYPES, Graph, ModelError, Node, Quantization, Tensor
+from .operators import check_node, check_operands
+from .parameters import LIMITS
+from .profiles import PROFILES
+
+RANK_LIMIT = 8
+DIMENSION_LIMIT = 2**31 - 1
+NAME_LIMIT = 4096
+ACTIVATION_BYTES = 2**30
+LAYOUTS = ("NHWC", "NCHW")
 
 
 def check(graph: Graph, where: str = "") -> None:
-    """Raise ModelError when the graph breaks a rule that the kernels rely on."""
+    """Check a graph.
+
+    where    what to name in front of tensor or node, such as the file
+    raises   ModelError `where: tensor or node: rule, got value; remedy` for the first broken rule
+    """
+    try:
+        _check(graph)
+    except ModelError as error:
+        if not where:
+            raise
+        raise ModelError(f"{where}: {error}") from error
+
+
+def _check(graph: Graph) -> None:
+    _check_settings(graph)
+    _check_names("tensor", (tensor.name for tensor in graph.tensors))
+    _check_names("node", (node.name for node in graph.nodes))
+    for tensor in graph.tensors:
+        _named(f"tensor {tensor.name}", _check_tensor, tensor)
+    _check_ends(graph)
+    _check_order(graph)
+    _check_memory(graph)
     for node in graph.nodes:
-        declared = graph.tensors[node.outputs[0]].shape
-        derived = output_shape(graph, node)
-        if declared != derived or ABSENT in node.outputs:
+        _named(_label(node), check_node, graph, node)
+
+
+def _check_settings(graph: Graph) -> None:
+    if graph.profile not in PROFILES:
+        raise ModelError(
+            f"profile: must be one of {', '.join(sorted(PROFILES))}, got {graph.profile!r}"
+        )
+    if graph.layout not in LAYOUTS:
+        raise ModelError(f"layout: must be NHWC or NCHW, got {graph.layout!r}")
+
+
+def _check_names(what: str, names: Iterable[str]) -> None:
+    for name, count in Counter(names).items():
+        if not 1 <= len(name) <= NAME_LIMIT:
+            raise ModelError(f"{what}: name must have 1..{NAME_LIMIT} characters, got {len(name)}")
+        if count > 1:
+            raise ModelError(f"{what} {name}: name must be unique, got {count} of them")
+
+
+def _check_tensor(tensor: Tensor) -> None:
+    if tensor.dtype not in DTYPES:
+        raise ModelError(f"type must be one of {', '.join(DTYPES)}, got {tensor.dtype}")
+    if tensor.kind not in ("constant", "input", "activation"):
+        raise ModelError(f"kind must be constant, input or activation, got {tensor.kind}")
+    if len(tensor.shape) > RANK_LIMIT:
+        raise ModelError(f"rank must be at most {RANK_LIMIT}, got {len(tensor.shape)}")
+    if any(not 1 <= d <= DIMENSION_LIMIT for d in tensor.shape):
+        raise ModelError(f"dimensions must be 1..2^31 - 1, got {tensor.shape}")
+    if (tensor.kind == "constant") != (tensor.data is not None):
+        raise ModelError("a constant, and only a constant, must have values")
+    if tensor.data is not None and tensor.data.shape != tensor.shape:
+        raise ModelError(f"values must have the shape {tensor.shape}, got {tensor.data.shape}")
+    if tensor.quantization is not None:
+        _check_quantization(tensor, tensor.quantization)
+
+
+def _check_quantization(tensor: Tensor, q: Quantization) -> None:
+    if tensor.dtype not in LIMITS:
+        raise ModelError(f"only integers have a scale and zero point, got {tensor.dtype}")
+    if q.scale.shape != (q.scale.size,) or q.zero_point.shape != q.scale.shape:
+        raise ModelError(
+            f"scales and zero points must be equally many, got {q.scale.shape} and "
+            f"{q.zero_point.shape}"
+        )
+    if q.axis is None and q.scale.size != 1:
+        raise ModelError(f"one scale must serve the whole tensor, got {q.scale.size}")
+    if q.axis is not None and not (
+        0 <= q.axis < len(tensor.shape) and tensor.shape[q.axis] == q.scale.size
+    ):
+        raise ModelError(
+            f"axis {q.axis} of {tensor.shape} must be as long as the scales, got {q.scale.size}"
+        )
+    # A channel of constants may have scale 0: all it stands for is 0.
+    legal = np.isfinite(q.scale) & ((q.scale > 0) | (tensor.kind == "constant") & (q.scale == 0))
+    if not legal.all():
+        raise ModelError(f"scales must be finite and positive, got {q.scale[~legal][0]}")
+    low, high = LIMITS[tensor.dtype]
+    outside = q.zero_point[(q.zero_point < low) | (q.zero_point > high)]
+    if outside.size:
+        raise ModelError(f"zero point must be in {low}..{high}, got {outside[0]}")
+
+
+def _check_ends(graph: Graph) -> None:
+    """Graph inputs are the tensors of that kind; outputs are made by nodes."""
+    for what, indices in (("input", graph.inputs), ("output", graph.outputs)):
+        if not indices:
+            raise ModelError(f"graph {what}s: must be at least one, got none")
+        for index, count in Counter(indices).items():
+            if not 0 <= index < len(graph.tensors):
+                raise ModelError(
+                    f"graph {what}s: must be tensors 0..{len(graph.tensors) - 1}, got {index}"
+                )
+            if count > 1:
+                name = graph.tensors[index].name
+                raise ModelError(f"graph {what}s: must differ, got {name} {count} times")
+    for index, tensor in enumerate(graph.tensors):
+        if (tensor.kind == "input") != (index in graph.inputs):
             raise ModelError(
-                f"{where}: {node.name}/{node.op}: output must be {derived}, got {declared}"
+                f"tensor {tensor.name}: the graph's inputs must be the tensors of kind input, "
+                f"got kind {tensor.kind}"
             )
+
+
+def _check_order(graph: Graph) -> None:
+    """Every tensor is made once, and before it is read."""
+    made = {i for i, tensor in enumerate(graph.tensors) if tensor.kind != "activation"}
+    for node in graph.nodes:
+        _named(_label(node), check_operands, node)
+        for index in (*node.inputs, *node.outputs):
+            if not ABSENT <= index < len(graph.tensors):
+                raise ModelError(
+                    f"{_label(node)}: tensors must be 0..{len(graph.tensors) - 1}, got {index}"
+                )
+        for index in node.inputs:
+            if index != ABSENT and index not in made:
+                raise ModelError(
+                    f"{_label(node)}: inputs must be made by earlier nodes, "
+                    f"got {graph.tensors[index].name}"
+                )
+        output = node.outputs[0]
+        if output == ABSENT or output in made:
+            raise ModelError(f"{_label(node)}: {_why_not_written(graph, output)}")
+        made.add(output)
+    for index, tensor in enumerate(graph.tensors):
+        if index not in made:
+            raise ModelError(
+                f"tensor {tensor.name}: must be made by a node, got none that makes it"
+            )
+    for index in graph.outputs:
+        if graph.tensors[index].kind != "activation":
+            raise ModelError(
+                f"graph outputs: must be made by nodes, got the {graph.tensors[index].kind} "
+                f"{graph.tensors[index].name}"
+            )
+
+
+def _why_not_written(graph: Graph, index: int) -> str:
+    if index == ABSENT:
+        return "output must be given, got none"
+    tensor = graph.tensors[index]
+    if tensor.kind != "activation":
+        return f"must not write a tensor of kind {tensor.kind}, got {tensor.name}"
+    return f"must write a tensor that no other node writes, got {tensor.name}"
+
+
+def _check_memory(graph: Graph) -> None:
+    total = 0
+    for tensor in graph.tensors:
+        if tensor.data is None:
+            total += math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
+        if total > ACTIVATION_BYTES:
+            raise ModelError(
+                f"tensor {tensor.name}: activations must fit in {ACTIVATION_BYTES} bytes together, "
+                f"got {tensor.shape} after {len(graph.tensors)} tensors"
+            )
+
+
+def _label(node: Node) -> str:
+    return f"{node.name}/{node.op}"
+
+
+def _named(where: str, rule: Callable[..., None], *arguments: Any) -> None:
+    """Apply a rule; its message gets the name of what it was applied to."""
+    try:
+        rule(*arguments)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from error

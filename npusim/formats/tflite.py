@@ -5,25 +5,35 @@ classes follow one, constants must fill their buffers exactly, and the finished 
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tflite
 
 from ..check import check
-from ..graph import ABSENT, Graph, ModelError, Node, Tensor
+from ..graph import ABSENT, Graph, ModelError, Node
 from . import tflite_schema as schema
 from .flatbuffer import root, verify
 from .tflite_operators import SUPPORTED, Operands, Support
-from .tflite_tensors import TensorTable
+from .tflite_tensors import TensorTable, printable
 
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
 
 _OPERATOR_NAMES = {v: k for k, v in vars(tflite.BuiltinOperator).items() if not k.startswith("_")}
 _TO_NHWC = (0, 2, 3, 1)
+
+
+class Operator(NamedTuple):
+    """One operator of the file: its code, version, name, and table."""
+
+    code: int
+    version: int
+    label: str
+    table: tflite.Operator
 
 
 def load(path: str | Path) -> Graph:
@@ -38,16 +48,18 @@ def parse(data: bytes, file_name: str) -> Graph:
     """As `load`, from the bytes of a file."""
     try:
         model, subgraph = _open(data)
-        tensors = TensorTable(model, subgraph)
-        graph = _graph(subgraph, tensors, _operator_codes(model), Path(file_name).stem)
-        provenance = {
-            "file": file_name,
-            "sha256": hashlib.sha256(data).hexdigest(),
-            "format": f"tflite {model.Version()}",
-            "operators": " ".join(_operator_list(model, subgraph)),
-        }
+        operators = _operators(model, subgraph)
+        graph = _graph(subgraph, TensorTable(model, subgraph), operators, Path(file_name).stem)
+        if model.SubgraphsLength() > 1:
+            raise ModelError(f"model: must have one subgraph, got {model.SubgraphsLength()}")
     except ModelError as error:
         raise ModelError(f"{file_name}: {error}") from error
+    provenance = {
+        "file": file_name,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "format": f"tflite {SCHEMA_VERSION}",
+        "operators": " ".join(operator.label for operator in operators),
+    }
     graph = replace(graph, provenance=provenance, layout=image_layout(graph))
     check(graph, file_name)
     return graph
@@ -67,70 +79,72 @@ def image_layout(graph: Graph) -> str:
 def _open(data: bytes) -> tuple[tflite.Model, tflite.SubGraph]:
     """The verified model and its only subgraph."""
     if data[4:8] != IDENTIFIER:
-        raise ModelError(f"identifier must be {IDENTIFIER.decode()}, got {data[4:8]!r}")
+        raise ModelError(f"model: identifier must be {IDENTIFIER.decode()}, got {data[4:8]!r}")
     verify(data, schema.MODEL, root(data))
     model = tflite.Model.GetRootAs(data)
     if model.Version() != SCHEMA_VERSION:
-        raise ModelError(f"schema version must be {SCHEMA_VERSION}, got {model.Version()}")
+        raise ModelError(f"model: schema version must be {SCHEMA_VERSION}, got {model.Version()}")
     if model.SubgraphsLength() == 0:
-        raise ModelError("model must have a subgraph, got none")
+        raise ModelError("model: must have a subgraph, got none")
     return model, model.Subgraphs(0)
 
 
-def _operator_codes(model: tflite.Model) -> list[tuple[int, int, str]]:
-    """(code, version, name) of each entry of the operator table."""
-    table = []
-    for i in range(model.OperatorCodesLength()):
-        entry = model.OperatorCodes(i)
-        code = max(entry.BuiltinCode(), entry.DeprecatedBuiltinCode())
-        name = _OPERATOR_NAMES.get(code, f"operator code {code}")
-        table.append((code, entry.Version(), name))
-    return table
+def _operators(model: tflite.Model, subgraph: tflite.SubGraph) -> list[Operator]:
+    """The subgraph's operators with their codes looked up."""
+    codes = [_code(model.OperatorCodes(i)) for i in range(model.OperatorCodesLength())]
+    operators = []
+    for i in range(subgraph.OperatorsLength()):
+        table = subgraph.Operators(i)
+        if table.OpcodeIndex() >= len(codes):
+            raise ModelError(
+                f"operator {i}: opcode index must be below {len(codes)}, got {table.OpcodeIndex()}"
+            )
+        operators.append(Operator(*codes[table.OpcodeIndex()], table))
+    return operators
 
 
-def _operator_list(model: tflite.Model, subgraph: tflite.SubGraph) -> list[str]:
-    names = [name for _, _, name in _operator_codes(model)]
-    return [names[subgraph.Operators(i).OpcodeIndex()] for i in range(subgraph.OperatorsLength())]
+def _code(entry: tflite.OperatorCode) -> tuple[int, int, str]:
+    """Code, version and name; codes above 127 left the old one-byte field for a new one."""
+    code = max(entry.BuiltinCode(), entry.DeprecatedBuiltinCode())
+    if code == tflite.BuiltinOperator.CUSTOM:
+        return code, entry.Version(), f"CUSTOM:{printable(entry.CustomCode())}"
+    return code, entry.Version(), _OPERATOR_NAMES.get(code, f"code_{code}")
 
 
 def _graph(
-    subgraph: tflite.SubGraph,
-    tensors: TensorTable,
-    codes: Sequence[tuple[int, int, str]],
-    name: str,
+    subgraph: tflite.SubGraph, tensors: TensorTable, operators: Sequence[Operator], name: str
 ) -> Graph:
     nodes: list[Node] = []
-    counts: dict[str, int] = {}
-    for i in range(subgraph.OperatorsLength()):
-        operator = subgraph.Operators(i)
-        if operator.OpcodeIndex() >= len(codes):
-            raise ModelError(f"operator {i}: opcode index must be below {len(codes)}")
-        code, version, label = codes[operator.OpcodeIndex()]
+    counts: Counter[str] = Counter()
+    for i, operator in enumerate(operators):
         try:
-            node = _node(operator, _support(code, version, label), tensors)
+            node = _node(operator, tensors)
         except ModelError as error:
-            raise ModelError(f"operator {i}/{label}: {error}") from error
-        ordinal = counts.get(node.op, 0)
-        counts[node.op] = ordinal + 1
-        nodes.append(replace(node, name=f"{node.op}_{ordinal}"))
+            raise ModelError(f"operator {i}/{operator.label}: {error}") from error
+        nodes.append(replace(node, name=f"{node.op}_{counts[node.op]}"))
+        counts[node.op] += 1
     inputs = _indices(subgraph.Inputs, subgraph.InputsLength(), len(tensors), "graph input")
     outputs = _indices(subgraph.Outputs, subgraph.OutputsLength(), len(tensors), "graph output")
     return _compact(Graph(name, (), tuple(nodes), inputs, outputs), tensors)
 
 
-def _support(code: int, version: int, label: str) -> Support:
+def _support(operator: Operator) -> Support:
+    code, version, label, _ = operator
     if code not in SUPPORTED:
-        raise ModelError("operator is not supported")
+        known = ", ".join(_OPERATOR_NAMES[known] for known in sorted(SUPPORTED))
+        raise ModelError(f"operator must be one of {known}, got {label} version {version}")
     support = SUPPORTED[code]
-    if version > support.version:
-        raise ModelError(f"version must be at most {support.version}, got {version}")
+    if not 1 <= version <= support.version:
+        raise ModelError(f"version must be 1..{support.version}, got {version}")
     return support
 
 
-def _node(operator: tflite.Operator, support: Support, tensors: TensorTable) -> Node:
-    inputs = _indices(operator.Inputs, operator.InputsLength(), len(tensors), "input")
-    outputs = _indices(operator.Outputs, operator.OutputsLength(), len(tensors), "output")
-    attributes = support.attributes(_options(operator, support), Operands(inputs, tensors))
+def _node(operator: Operator, tensors: TensorTable) -> Node:
+    support = _support(operator)
+    table = operator.table
+    inputs = _indices(table.Inputs, table.InputsLength(), len(tensors), "input")
+    outputs = _indices(table.Outputs, table.OutputsLength(), len(tensors), "output")
+    attributes = support.attributes(_options(table, support), Operands(inputs, tensors))
     data = inputs[: support.data_inputs]
     while data and data[-1] == ABSENT:
         data = data[:-1]
@@ -171,8 +185,9 @@ def _compact(graph: Graph, table: TensorTable) -> Graph:
     kept = sorted(used)
     place = {index: i for i, index in enumerate(kept)} | {ABSENT: ABSENT}
     names = _unique_names([table[index].name for index in kept])
+    inputs = frozenset(graph.inputs)
     tensors = tuple(
-        replace(table[index], name=name, **({"kind": "input"} if index in graph.inputs else {}))
+        replace(table[index], name=name, kind="input" if index in inputs else table[index].kind)
         for index, name in zip(kept, names, strict=True)
     )
     return replace(

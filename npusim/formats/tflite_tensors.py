@@ -44,7 +44,7 @@ class TensorTable:
 
     def name(self, index: int) -> str:
         """The tensor's name for messages."""
-        return _printable(self._subgraph.Tensors(index).Name()) or f"tensor_{index}"
+        return printable(self._subgraph.Tensors(index).Name()) or f"tensor_{index}"
 
     def __getitem__(self, index: int) -> Tensor:
         """The tensor at `index` of the file's table: "constant" if it has data, else "activation".
@@ -135,6 +135,7 @@ def _quantization(source: tflite.Tensor, shape: tuple[int, ...]) -> Quantization
     )
 
 
-def _printable(name: bytes | None) -> str:
+def printable(name: bytes | None) -> str:
+    """A name of the file as text that is safe to print, at most NAME_LIMIT bytes of it."""
     text = (name or b"")[:NAME_LIMIT].decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
