@@ -3,18 +3,10 @@
 Nothing is specialised per model: one compiled function serves every graph.
 """
 
-import numpy as np
-from numba.np.unsafe.ndarray import to_fixed_tuple
-
 from ..jit import jit
 from . import table
-from .conv2d import conv2d
-from .depthwise_conv2d import depthwise_conv2d
-from .fully_connected import fully_connected
-from .ordered import conv2d_ordered, depthwise_conv2d_ordered, fully_connected_ordered
-from .structs import Accumulation, Conv2d, FullyConnected, Requantization
-
-P = table.PARAMETERS
+from .operands import copy
+from .steps import data_step, elementwise_step, reduction_step, weighted_step
 
 
 @jit
@@ -44,62 +36,14 @@ def execute(rows, arena, constants, loads, source, stores, sink, fault):
 
 
 @jit
-def copy(source, start, target, position, n):
-    """target[position : position + n] = source[start : start + n]"""
-    target[position : position + n] = source[start : start + n]
-
-
-@jit
 def step(row, arena, constants, fault):
     """Execute one row of the table."""
     operation = row[table.OPERATION]
-    x = operand(row, table.X, arena, constants)
-    y = operand(row, table.Y, arena, constants)
     if operation <= table.FULLY_CONNECTED_ORDERED:
-        weighted(row, x, y, arena, constants, fault)
-    elif operation == table.MOVE and row[3] != row[3 + 3 * table.Y]:
-        y[:] = x
-
-
-@jit
-def operand(row, slot, arena, constants):
-    """The bytes of one operand."""
-    column = table.OPERANDS + slot * table.OPERAND_COLUMNS
-    start = row[column + 1]
-    stop = start + row[column + 2]
-    if row[column] == table.ARENA:
-        return arena[start:stop]
-    return constants[start:stop]
-
-
-@jit
-def weighted(row, x, y, arena, constants, fault):
-    """conv2d, depthwise_conv2d, fully_connected and their ordered twins."""
-    operation = row[table.OPERATION]
-    weights = operand(row, table.WEIGHTS, arena, constants)
-    bias = operand(row, table.BIAS, arena, constants).view(np.int32)
-    scratch = operand(row, table.SCRATCH, arena, constants)
-    sums = operand(row, table.SUMS, arena, constants)
-    multiplier = operand(row, table.MULTIPLIER, arena, constants).view(np.int32)
-    shift = operand(row, table.SHIFT, arena, constants).view(np.int32)
-    fields = 4 if operation >= table.FULLY_CONNECTED else 17
-    tail = row[P + fields : P + fields + 6]
-    r = Requantization(multiplier, shift, tail[0], tail[1], tail[2], tail[3])
-    a = Accumulation(tail[4], tail[5])
-    if operation >= table.FULLY_CONNECTED:
-        g = FullyConnected(*to_fixed_tuple(row[P : P + 4], 4))
-        if operation == table.FULLY_CONNECTED:
-            patch = scratch.view(np.int16)
-            fully_connected(x, weights, bias, g, r, y, patch, sums.view(np.int32))
-        else:
-            fully_connected_ordered(x, weights, bias, g, r, a, y, sums.view(np.int64), fault)
-        return
-    c = Conv2d(*to_fixed_tuple(row[P : P + 17], 17))
-    if operation == table.CONV2D:
-        conv2d(x, weights, bias, c, r, y, scratch.view(np.int16), sums.view(np.int32))
-    elif operation == table.CONV2D_ORDERED:
-        conv2d_ordered(x, weights, bias, c, r, a, y, sums.view(np.int64), fault)
-    elif operation == table.DEPTHWISE_CONV2D:
-        depthwise_conv2d(x, weights, bias, c, r, y, sums.view(np.int32))
+        weighted_step(row, arena, constants, fault)
+    elif operation <= table.MUL:
+        elementwise_step(row, arena, constants)
+    elif operation <= table.SOFTMAX:
+        reduction_step(row, arena, constants)
     else:
-        depthwise_conv2d_ordered(x, weights, bias, c, r, a, y, sums.view(np.int64), fault)
+        data_step(row, arena, constants)

@@ -12,6 +12,7 @@ import numpy as np
 DOUBLE_ROUNDING = 0
 
 WRAP, SATURATE, ERROR = 0, 1, 2
+OVERFLOW = {"wrap": WRAP, "saturate": SATURATE, "error": ERROR}
 
 
 class Requantization(NamedTuple):

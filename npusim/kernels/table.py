@@ -1,54 +1,70 @@
 """The operation table: how a plan tells the compiled executor what to do.
 
 One int64 row per node: operation, node index, operands as (space, offset, bytes), and the numbers
-of the operator's struct in field order. Nothing here needs numba.
+of the operator's structs in field order. Nothing here needs numba.
 """
+
+CODE_TYPES = ("int8", "uint8", "int16")
+RESCALES = (
+    ("int8", "int8"),
+    ("int8", "uint8"),
+    ("int8", "int16"),
+    ("int8", "int32"),
+    ("uint8", "int8"),
+    ("int16", "int8"),
+    ("int16", "int16"),
+    ("int16", "int32"),
+    ("int32", "int8"),
+    ("int32", "int16"),
+)
+"""Pairs of input and output types between which codes are requantised."""
 
 OPERATIONS = (
     "conv2d",
-    "conv2d_ordered",
     "depthwise_conv2d",
-    "depthwise_conv2d_ordered",
     "fully_connected",
+    "conv2d_ordered",
+    "depthwise_conv2d_ordered",
     "fully_connected_ordered",
     "add",
     "mul",
     "average_pool2d",
     "max_pool2d",
     "mean",
-    "pad",
-    "move",
-    "transpose",
     "softmax",
-    "quantize",
-    "dequantize",
-    "rescale",
+    "pad",
+    "transpose",
+    "move",
+    *(f"quantize_{code}" for code in CODE_TYPES),
+    *(f"dequantize_{code}" for code in CODE_TYPES),
+    *(f"rescale_{x}_{y}" for x, y in RESCALES),
 )
 (
     CONV2D,
-    CONV2D_ORDERED,
     DEPTHWISE_CONV2D,
-    DEPTHWISE_CONV2D_ORDERED,
     FULLY_CONNECTED,
+    CONV2D_ORDERED,
+    DEPTHWISE_CONV2D_ORDERED,
     FULLY_CONNECTED_ORDERED,
     ADD,
     MUL,
     AVERAGE_POOL2D,
     MAX_POOL2D,
     MEAN,
-    PAD,
-    MOVE,
-    TRANSPOSE,
     SOFTMAX,
+    PAD,
+    TRANSPOSE,
+    MOVE,
     QUANTIZE,
-    DEQUANTIZE,
-    RESCALE,
-) = range(len(OPERATIONS))
+) = range(16)
+DEQUANTIZE = QUANTIZE + len(CODE_TYPES)
+RESCALE = DEQUANTIZE + len(CODE_TYPES)
 
 ARENA, CONSTANTS = 0, 1
 
 OPERATION, NODE, OPERANDS = 0, 1, 2
 OPERAND_COLUMNS = 3
-(X, WEIGHTS, BIAS, Y, SCRATCH, SUMS, MULTIPLIER, SHIFT, V0, V1, V2, V3) = range(12)
-PARAMETERS = OPERANDS + 12 * OPERAND_COLUMNS
-WIDTH = PARAMETERS + 26
+X, WEIGHTS, Y, BIAS, MULTIPLIER, SHIFT, SCRATCH, SUMS, V0, V1, V2 = range(11)
+PARAMETERS = OPERANDS + 11 * OPERAND_COLUMNS
+WIDTH = PARAMETERS + 23
+"""The longest list of numbers: Conv2d (17), the tail of Requantization (4), Accumulation (2)."""

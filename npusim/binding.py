@@ -1,0 +1,225 @@
+"""Binding: one node to one row of the operation table, its kernel and its operands."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import parameters
+from .arena import Buffer, aligned, tensor_bytes
+from .graph import Graph, Node, Tensor
+from .headroom import WEIGHTED, accumulator, accumulator_bound, order_matters
+from .kernels import table
+from .kernels.structs import OVERFLOW, Requantization
+from .walk import broadcast_strides, contiguous, merged
+
+
+@dataclass
+class Constants:
+    """The block of constants under construction: pieces on 64-byte boundaries."""
+
+    pieces: list[tuple[int, np.ndarray]] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, values: np.ndarray) -> Buffer:
+        """Append a copy of `values`; returns its place."""
+        data = np.ascontiguousarray(values).reshape(-1).view(np.int8)
+        buffer = Buffer(table.CONSTANTS, self.size, data.nbytes)
+        self.pieces.append((self.size, data))
+        self.size = aligned(self.size + data.nbytes)
+        return buffer
+
+    def block(self) -> np.ndarray:
+        """int8 (size,): all pieces."""
+        out = np.zeros(self.size, np.int8)
+        for offset, data in self.pieces:
+            out[offset : offset + data.nbytes] = data
+        return out
+
+
+@dataclass
+class Binding:
+    """What binding a node may read, and the row it writes.
+
+    buffers    place of every tensor
+    constants  takes what the kernel needs besides tensors
+    trainable  indices of constants whose values may change
+    scratch    the node's scratch memory, `scratch_bytes` long
+    row        int64 (table.WIDTH,)
+    scales     places of multiplier and shift, set for weighted nodes
+    """
+
+    graph: Graph
+    buffers: Mapping[int, Buffer]
+    constants: Constants
+    trainable: frozenset[int]
+    scratch: Buffer
+    row: np.ndarray
+    scales: tuple[Buffer, Buffer] | None = None
+
+    def operation(self, name: str, node: Node) -> None:
+        """The kernel, with the node's first input and its output."""
+        self.row[table.OPERATION] = table.OPERATIONS.index(name)
+        self.operand(table.X, self.buffers[node.inputs[0]])
+        self.operand(table.Y, self.buffers[node.outputs[0]])
+
+    def operand(self, slot: int, buffer: Buffer) -> None:
+        column = table.OPERANDS + slot * table.OPERAND_COLUMNS
+        self.row[column : column + 3] = (buffer.space, buffer.offset, buffer.nbytes)
+
+    def vectors(self, *vectors: Iterable[int]) -> None:
+        """int64 vectors in slots V0, V1, .."""
+        for slot, values in enumerate(vectors, table.V0):
+            self.operand(slot, self.constants.add(np.array(tuple(values), np.int64)))
+
+    def numbers(self, *values: int) -> None:
+        """The numbers of the kernel's structs."""
+        self.row[table.PARAMETERS : table.PARAMETERS + len(values)] = values
+
+    def tensor(self, index: int) -> Tensor:
+        return self.graph.tensors[index]
+
+
+def bind(binding: Binding, node: Node) -> None:
+    """Write the node's row."""
+    _BIND[node.op](binding, node)
+
+
+def scratch_bytes(graph: Graph, node: Node) -> int:
+    """Bytes a kernel needs besides its operands."""
+    if node.op in WEIGHTED:
+        return _patch_bytes(graph, node) + _sum_bytes(graph, node)
+    if node.op == "average_pool2d":
+        return 4 * graph.tensors[node.inputs[0]].shape[3]
+    if node.op == "mean":
+        return 4 * tensor_bytes(graph, node.outputs[0])
+    if node.op == "softmax":
+        return 4 * graph.tensors[node.inputs[0]].shape[-1]
+    return 0
+
+
+def _patch_bytes(graph: Graph, node: Node) -> int:
+    """int16 inputs under one kernel."""
+    if node.op == "depthwise_conv2d":
+        return 0
+    weights = graph.tensors[node.inputs[1]]
+    return aligned(2 * tensor_bytes(graph, node.inputs[1]) // weights.shape[0])
+
+
+def _sum_bytes(graph: Graph, node: Node) -> int:
+    """One accumulator of up to 8 bytes per output channel."""
+    return 8 * parameters.output_channels(node, graph.tensors[node.inputs[1]])
+
+
+def _weighted(b: Binding, node: Node) -> None:
+    geometry, r = parameters.bind(b.graph, node)
+    assert isinstance(r, Requantization)
+    a = accumulator(b.graph)
+    ordered = order_matters(accumulator_bound(b.graph, node, b.trainable), a)
+    b.operation(f"{node.op}_ordered" if ordered else node.op, node)
+    b.operand(table.WEIGHTS, b.buffers[node.inputs[1]])
+    b.operand(table.BIAS, b.buffers[node.inputs[2]])
+    b.scales = b.constants.add(r.multiplier), b.constants.add(r.shift)
+    b.operand(table.MULTIPLIER, b.scales[0])
+    b.operand(table.SHIFT, b.scales[1])
+    patch, sums = _patch_bytes(b.graph, node), _sum_bytes(b.graph, node)
+    b.operand(table.SCRATCH, Buffer(table.ARENA, b.scratch.offset, patch))
+    b.operand(table.SUMS, Buffer(table.ARENA, b.scratch.offset + patch, sums))
+    tail = (r.zero_point, r.act_min, r.act_max, r.rule)
+    b.numbers(*geometry, *tail, a.bits, OVERFLOW[a.overflow])
+
+
+def _elementwise(b: Binding, node: Node) -> None:
+    b.operation(node.op, node)
+    b.operand(table.WEIGHTS, b.buffers[node.inputs[1]])
+    shape = b.tensor(node.outputs[0]).shape
+    strides = [broadcast_strides(b.tensor(i).shape, shape) for i in node.inputs]
+    b.vectors(*merged(shape, *strides))
+    b.numbers(*parameters.bind(b.graph, node)[0])
+
+
+def _pool(b: Binding, node: Node) -> None:
+    b.operation(node.op, node)
+    b.operand(table.SCRATCH, b.scratch)
+    b.numbers(*parameters.bind(b.graph, node)[0])
+
+
+def _mean(b: Binding, node: Node) -> None:
+    b.operation("mean", node)
+    b.operand(table.SCRATCH, b.scratch)
+    shape, axes = b.tensor(node.inputs[0]).shape, node.attributes["axes"]
+    kept = contiguous(tuple(1 if d in axes else n for d, n in enumerate(shape)))
+    strides = tuple(0 if d in axes else s for d, s in enumerate(kept))
+    b.vectors(*merged(shape, strides))
+    b.numbers(*parameters.bind(b.graph, node)[0])
+
+
+def _pad(b: Binding, node: Node) -> None:
+    b.operation("pad", node)
+    x, y = b.tensor(node.inputs[0]), b.tensor(node.outputs[0])
+    strides = contiguous(y.shape)
+    before = (pair[0] for pair in node.attributes["padding"])
+    start = sum(k * s for k, s in zip(before, strides, strict=True))
+    b.vectors(*merged(x.shape, strides))
+    value = parameters.zero_point(x) if x.quantization else 0
+    b.numbers(start, value, np.dtype(x.dtype).itemsize)
+
+
+def _transpose(b: Binding, node: Node) -> None:
+    b.operation("transpose", node)
+    x, y = b.tensor(node.inputs[0]), b.tensor(node.outputs[0])
+    strides = contiguous(x.shape)
+    b.vectors(*merged(y.shape, tuple(strides[axis] for axis in node.attributes["permutation"])))
+    b.numbers(np.dtype(x.dtype).itemsize)
+
+
+def _move(b: Binding, node: Node) -> None:
+    b.operation("move", node)
+
+
+def _softmax(b: Binding, node: Node) -> None:
+    b.operation("softmax", node)
+    b.operand(table.SCRATCH, b.scratch)
+    b.numbers(*parameters.bind(b.graph, node)[0])
+
+
+def _quantize(b: Binding, node: Node) -> None:
+    x, y = b.tensor(node.inputs[0]), b.tensor(node.outputs[0])
+    if x.dtype != "float32":
+        return _rescale(b, node)
+    b.operation(f"quantize_{y.dtype}", node)
+    b.operand(table.V0, b.constants.add(parameters.quantization(y).scale))
+    return b.numbers(parameters.zero_point(y))
+
+
+def _dequantize(b: Binding, node: Node) -> None:
+    x = b.tensor(node.inputs[0])
+    b.operation(f"dequantize_{x.dtype}", node)
+    b.operand(table.V0, b.constants.add(parameters.quantization(x).scale))
+    b.numbers(parameters.zero_point(x))
+
+
+def _rescale(b: Binding, node: Node) -> None:
+    x, y = b.tensor(node.inputs[0]), b.tensor(node.outputs[0])
+    b.operation(f"rescale_{x.dtype}_{y.dtype}", node)
+    b.numbers(*parameters.bind(b.graph, node)[0])
+
+
+_BIND: Mapping[str, Callable[[Binding, Node], None]] = {
+    "conv2d": _weighted,
+    "depthwise_conv2d": _weighted,
+    "fully_connected": _weighted,
+    "add": _elementwise,
+    "mul": _elementwise,
+    "average_pool2d": _pool,
+    "max_pool2d": _pool,
+    "mean": _mean,
+    "pad": _pad,
+    "reshape": _move,
+    "transpose": _transpose,
+    "softmax": _softmax,
+    "quantize": _quantize,
+    "dequantize": _dequantize,
+    "relu": _rescale,
+    "relu6": _rescale,
+}

@@ -1,0 +1,216 @@
+"""From a row of the operation table to a kernel's call, by family."""
+
+import numpy as np
+from numba.np.unsafe.ndarray import to_fixed_tuple
+
+from ..jit import jit
+from . import table
+from .conv2d import conv2d
+from .depthwise_conv2d import depthwise_conv2d
+from .elementwise import add, mul, rescale
+from .fully_connected import fully_connected
+from .layout import pad, transpose
+from .mean import mean
+from .operands import int32_operand, operand, real, vector
+from .ordered import conv2d_ordered, depthwise_conv2d_ordered, fully_connected_ordered
+from .pool import average_pool2d, max_pool2d
+from .quantize import dequantize, quantize
+from .softmax import softmax
+from .structs import (
+    Accumulation,
+    Add,
+    Conv2d,
+    FullyConnected,
+    Mean,
+    Mul,
+    Pool2d,
+    Requantization,
+    Rescale,
+    Softmax,
+)
+
+P = table.PARAMETERS
+
+
+@jit
+def weighted_step(row, arena, constants, fault):
+    """conv2d, depthwise_conv2d, fully_connected and their ordered twins."""
+    operation = row[table.OPERATION]
+    x, y = operand(row, table.X, arena, constants), operand(row, table.Y, arena, constants)
+    weights = operand(row, table.WEIGHTS, arena, constants)
+    bias = int32_operand(row, table.BIAS, arena, constants)
+    patch = operand(row, table.SCRATCH, arena, constants).view(np.int16)
+    sums = operand(row, table.SUMS, arena, constants)
+    if operation == table.CONV2D:
+        g, r, _ = conv_structs(row, arena, constants)
+        conv2d(x, weights, bias, g, r, y, patch, sums.view(np.int32))
+    elif operation == table.DEPTHWISE_CONV2D:
+        g, r, _ = conv_structs(row, arena, constants)
+        depthwise_conv2d(x, weights, bias, g, r, y, sums.view(np.int32))
+    elif operation == table.FULLY_CONNECTED:
+        f, r, _ = fully_connected_structs(row, arena, constants)
+        fully_connected(x, weights, bias, f, r, y, patch, sums.view(np.int32))
+    elif operation == table.CONV2D_ORDERED:
+        g, r, a = conv_structs(row, arena, constants)
+        conv2d_ordered(x, weights, bias, g, r, a, y, sums.view(np.int64), fault)
+    elif operation == table.DEPTHWISE_CONV2D_ORDERED:
+        g, r, a = conv_structs(row, arena, constants)
+        depthwise_conv2d_ordered(x, weights, bias, g, r, a, y, sums.view(np.int64), fault)
+    else:
+        f, r, a = fully_connected_structs(row, arena, constants)
+        fully_connected_ordered(x, weights, bias, f, r, a, y, sums.view(np.int64), fault)
+
+
+@jit
+def conv_structs(row, arena, constants):
+    """(Conv2d, Requantization, Accumulation) of a convolution's row."""
+    r, a = tail_structs(row, P + 17, arena, constants)
+    return Conv2d(*to_fixed_tuple(row[P : P + 17], 17)), r, a
+
+
+@jit
+def fully_connected_structs(row, arena, constants):
+    """(FullyConnected, Requantization, Accumulation) of a fully connected layer's row."""
+    r, a = tail_structs(row, P + 4, arena, constants)
+    return FullyConnected(*to_fixed_tuple(row[P : P + 4], 4)), r, a
+
+
+@jit
+def tail_structs(row, start, arena, constants):
+    """(Requantization, Accumulation), their numbers from column `start` on."""
+    multiplier = int32_operand(row, table.MULTIPLIER, arena, constants)
+    shift = int32_operand(row, table.SHIFT, arena, constants)
+    r = Requantization(
+        multiplier, shift, row[start], row[start + 1], row[start + 2], row[start + 3]
+    )
+    return r, Accumulation(row[start + 4], row[start + 5])
+
+
+@jit
+def elementwise_step(row, arena, constants):
+    """add and mul."""
+    a, b = operand(row, table.X, arena, constants), operand(row, table.WEIGHTS, arena, constants)
+    y = operand(row, table.Y, arena, constants)
+    shape, a_strides = vector(row, table.V0, constants), vector(row, table.V1, constants)
+    b_strides = vector(row, table.V2, constants)
+    if row[table.OPERATION] == table.ADD:
+        add(a, b, Add(*to_fixed_tuple(row[P : P + 12], 12)), shape, a_strides, b_strides, y)
+    else:
+        mul(a, b, Mul(*to_fixed_tuple(row[P : P + 7], 7)), shape, a_strides, b_strides, y)
+
+
+@jit
+def reduction_step(row, arena, constants):
+    """Pools, mean and softmax."""
+    operation = row[table.OPERATION]
+    x, y = operand(row, table.X, arena, constants), operand(row, table.Y, arena, constants)
+    sums = int32_operand(row, table.SCRATCH, arena, constants)
+    if operation == table.MEAN:
+        shape, strides = vector(row, table.V0, constants), vector(row, table.V1, constants)
+        mean(x, shape, strides, Mean(*to_fixed_tuple(row[P : P + 7], 7)), y, sums)
+    elif operation == table.SOFTMAX:
+        softmax(x, Softmax(*to_fixed_tuple(row[P : P + 5], 5)), y, sums)
+    else:
+        g = Pool2d(*to_fixed_tuple(row[P : P + 14], 14))
+        if operation == table.AVERAGE_POOL2D:
+            average_pool2d(x, g, y, sums)
+        else:
+            max_pool2d(x, g, y)
+
+
+@jit
+def data_step(row, arena, constants):
+    """pad, transpose, move, quantize, dequantize and rescale."""
+    operation = row[table.OPERATION]
+    x, y = operand(row, table.X, arena, constants), operand(row, table.Y, arena, constants)
+    if operation == table.PAD:
+        pad_step(row, x, y, constants)
+    elif operation == table.TRANSPOSE:
+        transpose_step(row, x, y, constants)
+    elif operation == table.MOVE:
+        for i in range(np.uintp(y.size)):
+            y[i] = x[i]
+    elif operation < table.DEQUANTIZE:
+        quantize_step(row, x, y, constants)
+    elif operation < table.RESCALE:
+        dequantize_step(row, x, y, constants)
+    else:
+        rescale_step(row, x, y)
+
+
+@jit
+def pad_step(row, x, y, constants):
+    """pad, by the elements' size."""
+    shape, strides = vector(row, table.V0, constants), vector(row, table.V1, constants)
+    start, value, size = row[P], row[P + 1], row[P + 2]
+    if size == 1:
+        pad(x, shape, strides, start, np.int8(value), y)
+    elif size == 2:
+        pad(x.view(np.int16), shape, strides, start, np.int16(value), y.view(np.int16))
+    else:
+        pad(x.view(np.int32), shape, strides, start, np.int32(value), y.view(np.int32))
+
+
+@jit
+def transpose_step(row, x, y, constants):
+    """transpose, by the elements' size."""
+    shape, strides = vector(row, table.V0, constants), vector(row, table.V1, constants)
+    if row[P] == 1:
+        transpose(x, shape, strides, y)
+    elif row[P] == 2:
+        transpose(x.view(np.int16), shape, strides, y.view(np.int16))
+    else:
+        transpose(x.view(np.int32), shape, strides, y.view(np.int32))
+
+
+@jit
+def quantize_step(row, x, y, constants):
+    """quantize, by the type of the codes (table.CODE_TYPES)."""
+    scale, zero_point = real(row, table.V0, constants), row[P]
+    code = row[table.OPERATION] - table.QUANTIZE
+    if code == 0:
+        quantize(x.view(np.float32), scale, zero_point, y)
+    elif code == 1:
+        quantize(x.view(np.float32), scale, zero_point, y.view(np.uint8))
+    else:
+        quantize(x.view(np.float32), scale, zero_point, y.view(np.int16))
+
+
+@jit
+def dequantize_step(row, x, y, constants):
+    """dequantize, by the type of the codes (table.CODE_TYPES)."""
+    scale, zero_point = real(row, table.V0, constants), row[P]
+    code = row[table.OPERATION] - table.DEQUANTIZE
+    if code == 0:
+        dequantize(x, scale, zero_point, y.view(np.float32))
+    elif code == 1:
+        dequantize(x.view(np.uint8), scale, zero_point, y.view(np.float32))
+    else:
+        dequantize(x.view(np.int16), scale, zero_point, y.view(np.float32))
+
+
+@jit
+def rescale_step(row, x, y):
+    """rescale, by the pair of types (table.RESCALES)."""
+    p = Rescale(*to_fixed_tuple(row[P : P + 6], 6))
+    pair = row[table.OPERATION] - table.RESCALE
+    if pair == 0:
+        rescale(x, p, y)
+    elif pair == 1:
+        rescale(x, p, y.view(np.uint8))
+    elif pair == 2:
+        rescale(x, p, y.view(np.int16))
+    elif pair == 3:
+        rescale(x, p, y.view(np.int32))
+    elif pair == 4:
+        rescale(x.view(np.uint8), p, y)
+    elif pair == 5:
+        rescale(x.view(np.int16), p, y)
+    elif pair == 6:
+        rescale(x.view(np.int16), p, y.view(np.int16))
+    elif pair == 7:
+        rescale(x.view(np.int16), p, y.view(np.int32))
+    elif pair == 8:
+        rescale(x.view(np.int32), p, y)
+    else:
+        rescale(x.view(np.int32), p, y.view(np.int16))
