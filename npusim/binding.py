@@ -1,6 +1,6 @@
 """Binding: one node to one row of the operation table, its kernel and its operands."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from .graph import Graph, Node, Tensor
 from .headroom import WEIGHTED, accumulator, accumulator_bound, order_matters
 from .kernels import table
 from .kernels.structs import OVERFLOW, Requantization
-from .walk import broadcast_strides, contiguous, merged
+from .strides import Walk, broadcast, placement, reduction, transposition
 
 
 @dataclass
@@ -67,10 +67,10 @@ class Binding:
         column = table.OPERANDS + slot * table.OPERAND_COLUMNS
         self.row[column : column + 3] = (buffer.space, buffer.offset, buffer.nbytes)
 
-    def vectors(self, *vectors: Iterable[int]) -> None:
-        """int64 vectors in slots V0, V1, .."""
-        for slot, values in enumerate(vectors, table.V0):
-            self.operand(slot, self.constants.add(np.array(tuple(values), np.int64)))
+    def walk(self, walk: Walk) -> None:
+        """A walk's shape in slot V0 and its strides in V1, V2."""
+        for slot, values in enumerate((walk.shape, *walk.strides), table.V0):
+            self.operand(slot, self.constants.add(values))
 
     def numbers(self, *values: int) -> None:
         """The numbers of the kernel's structs."""
@@ -132,9 +132,8 @@ def _weighted(b: Binding, node: Node) -> None:
 def _elementwise(b: Binding, node: Node) -> None:
     b.operation(node.op, node)
     b.operand(table.WEIGHTS, b.buffers[node.inputs[1]])
-    shape = b.tensor(node.outputs[0]).shape
-    strides = [broadcast_strides(b.tensor(i).shape, shape) for i in node.inputs]
-    b.vectors(*merged(shape, *strides))
+    left, right = (b.tensor(i).shape for i in node.inputs)
+    b.walk(broadcast(left, right, b.tensor(node.outputs[0]).shape))
     b.numbers(*parameters.bind(b.graph, node)[0])
 
 
@@ -147,29 +146,23 @@ def _pool(b: Binding, node: Node) -> None:
 def _mean(b: Binding, node: Node) -> None:
     b.operation("mean", node)
     b.operand(table.SCRATCH, b.scratch)
-    shape, axes = b.tensor(node.inputs[0]).shape, node.attributes["axes"]
-    kept = contiguous(tuple(1 if d in axes else n for d, n in enumerate(shape)))
-    strides = tuple(0 if d in axes else s for d, s in enumerate(kept))
-    b.vectors(*merged(shape, strides))
+    b.walk(reduction(b.tensor(node.inputs[0]).shape, node.attributes["axes"]))
     b.numbers(*parameters.bind(b.graph, node)[0])
 
 
 def _pad(b: Binding, node: Node) -> None:
     b.operation("pad", node)
-    x, y = b.tensor(node.inputs[0]), b.tensor(node.outputs[0])
-    strides = contiguous(y.shape)
-    before = (pair[0] for pair in node.attributes["padding"])
-    start = sum(k * s for k, s in zip(before, strides, strict=True))
-    b.vectors(*merged(x.shape, strides))
+    x = b.tensor(node.inputs[0])
+    walk, start = placement(x.shape, node.attributes["padding"])
+    b.walk(walk)
     value = parameters.zero_point(x) if x.quantization else 0
     b.numbers(start, value, np.dtype(x.dtype).itemsize)
 
 
 def _transpose(b: Binding, node: Node) -> None:
     b.operation("transpose", node)
-    x, y = b.tensor(node.inputs[0]), b.tensor(node.outputs[0])
-    strides = contiguous(x.shape)
-    b.vectors(*merged(y.shape, tuple(strides[axis] for axis in node.attributes["permutation"])))
+    x = b.tensor(node.inputs[0])
+    b.walk(transposition(x.shape, node.attributes["permutation"]))
     b.numbers(np.dtype(x.dtype).itemsize)
 
 

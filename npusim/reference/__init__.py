@@ -44,7 +44,6 @@ __all__ = [
 Values = MutableMapping[int, np.ndarray]
 Structs = tuple[Any, ...]
 
-_OVERFLOW = {"wrap": WRAP, "saturate": SATURATE, "error": ERROR}
 _WEIGHTED: Mapping[str, Callable[..., np.ndarray]] = {
     "conv2d": conv2d,
     "depthwise_conv2d": depthwise_conv2d,
@@ -88,10 +87,10 @@ def execute(
 
 def accumulation(graph: Graph, override: Accumulator | None = None) -> Accumulation | None:
     """The accumulator a graph runs with; None for 32 bits that wrap."""
-    chosen = override or graph.accumulator or find_profile(graph.profile).accumulator
+    chosen = override or accumulator_of(graph)
     if (chosen.bits, chosen.overflow) == (32, "wrap"):
         return None
-    return Accumulation(chosen.bits, _OVERFLOW[chosen.overflow])
+    return Accumulation(chosen.bits, OVERFLOW[chosen.overflow])
 
 
 def _run(
