@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..graph import ABSENT, Accumulator, Graph, Node, Tensor
-from ..kernels.structs import ERROR, SATURATE, WRAP, Accumulation
+from ..headroom import accumulator as accumulator_of
+from ..kernels.structs import OVERFLOW, Accumulation
 from ..parameters import scale, zero_point
-from ..profiles import find_profile
 from .elementwise import add, mul, rescale
 from .layout import pad, reshape, transpose
 from .mean import mean
