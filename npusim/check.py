@@ -123,8 +123,9 @@ def _check_ends(graph: Graph) -> None:
             if count > 1:
                 name = graph.tensors[index].name
                 raise ModelError(f"graph {what}s: must differ, got {name} {count} times")
+    inputs = frozenset(graph.inputs)
     for index, tensor in enumerate(graph.tensors):
-        if (tensor.kind == "input") != (index in graph.inputs):
+        if (tensor.kind == "input") != (index in inputs):
             raise ModelError(
                 f"tensor {tensor.name}: the graph's inputs must be the tensors of kind input, "
                 f"got kind {tensor.kind}"

@@ -1,12 +1,82 @@
-"""File formats: a path in, a graph out."""
+"""Model files: a path in, a graph out, and back.
 
+The format is found by what a file holds, not by what it is called.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
-from ..graph import Graph
+from ..graph import Graph, ModelError
+from ..profiles import find_profile
+from ..resize import resize
+from . import files
+
+LAYOUTS = ("NHWC", "NCHW")
 
 
-def load(path: str | Path) -> Graph:
-    """The graph of a model file."""
-    from . import tflite
+def load(
+    path: str | Path,
+    profile: str | None = None,
+    input_size: tuple[int, int] | None = None,
+    layout: str | None = None,
+) -> Graph:
+    """The graph of a .tflite or npusim .h5 file, checked.
 
-    return tflite.load(path)
+    profile      arithmetic to run it with; the file's own, or "tflm"
+    input_size   (height, width) of the images: every shape is derived again
+    layout       "NHWC" or "NCHW", the order of the images' dimensions; found in the graph if None
+    raises       ModelError `file: node or tensor: rule, got value; remedy`; ValueError for a
+                 profile or layout that does not exist
+    """
+    if profile is not None:
+        find_profile(profile)
+    if layout not in (None, *LAYOUTS):
+        raise ValueError(f"layout: must be NHWC or NCHW, got {layout!r}")
+    data, name = files.read(path), Path(path).name
+    graph = _parser(data, name)(data, name)
+    graph = replace(graph, profile=profile or graph.profile, layout=layout or graph.layout)
+    if input_size is None:
+        return graph
+    try:
+        return resize(graph, input_size)
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from error
+
+
+def save(graph: Graph, path: str | Path) -> None:
+    """Write a graph as an npusim .h5 file, atomically; equal graphs give the same bytes.
+
+    raises   ModelError for an illegal graph, OSError when the file cannot be written
+    """
+    from . import h5
+
+    h5.save(graph, path)
+
+
+def _parser(data: bytes, name: str) -> Callable[[bytes, str], Graph]:
+    """The function that reads files with this content."""
+    if data[4:8] == b"TFL3":
+        return _imported("tflite", name, "tflite flatbuffers")
+    if data.startswith(b"\x89HDF\r\n\x1a\n"):
+        return _imported("h5", name, "h5py")
+    raise ModelError(f"{name}: must be a .tflite or npusim .h5 file, got {_kind(data)}")
+
+
+def _imported(module: str, name: str, packages: str) -> Callable[[bytes, str], Graph]:
+    try:
+        return import_module(f".{module}", __name__).parse
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"{name}: reading it needs the packages {packages}, got {error}; pip install {packages}"
+        ) from error
+
+
+def _kind(data: bytes) -> str:
+    """What a file of another format seems to be."""
+    if data.startswith(b"PK\x03\x04"):
+        return "a zip archive (a .keras model?), which this version does not read"
+    if data[:1] == b"\x08" and data[2:3] in (b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x3a", b"\x42"):
+        return "what seems an ONNX model, which this version does not read"
+    return f"content that starts with {data[:8]!r}"

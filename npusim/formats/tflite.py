@@ -60,20 +60,22 @@ def parse(data: bytes, file_name: str) -> Graph:
         "format": f"tflite {SCHEMA_VERSION}",
         "operators": " ".join(operator.label for operator in operators),
     }
-    graph = replace(graph, provenance=provenance, layout=image_layout(graph))
     check(graph, file_name)
-    return graph
+    return replace(graph, provenance=provenance, layout=image_layout(graph))
 
 
 def image_layout(graph: Graph) -> str:
-    """ "NCHW" when the image is turned by (0, 2, 3, 1) before anything else, else "NHWC"."""
-    for index in graph.inputs:
-        readers = [node for node in graph.nodes if index in node.inputs]
-        if len(readers) == 1 and readers[0].op == "quantize":
-            readers = [n for n in graph.nodes if readers[0].outputs[0] in n.inputs]
-        if readers and all(n.attributes.get("permutation") == _TO_NHWC for n in readers):
-            return "NCHW"
-    return "NHWC"
+    """ "NCHW" when images are turned by (0, 2, 3, 1) before anything else, else "NHWC"."""
+    images = {i for i in graph.inputs if len(graph.tensors[i].shape) == 4}
+    readers = []
+    for node in graph.nodes:
+        if images.intersection(node.inputs):
+            if node.op == "quantize":
+                images.update(node.outputs)
+            else:
+                readers.append(node)
+    turned = [node.attributes.get("permutation") == _TO_NHWC for node in readers]
+    return "NCHW" if turned and all(turned) else "NHWC"
 
 
 def _open(data: bytes) -> tuple[tflite.Model, tflite.SubGraph]:
@@ -99,7 +101,8 @@ def _operators(model: tflite.Model, subgraph: tflite.SubGraph) -> list[Operator]
             raise ModelError(
                 f"operator {i}: opcode index must be below {len(codes)}, got {table.OpcodeIndex()}"
             )
-        operators.append(Operator(*codes[table.OpcodeIndex()], table))
+        code, version, label = codes[table.OpcodeIndex()]
+        operators.append(Operator(code, version, label, table))
     return operators
 
 

@@ -1,0 +1,58 @@
+"""Whole files in and out: bounded when read, atomic when written."""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from ..graph import ModelError
+
+FILE_LIMIT = 2**31 - 1  # offsets of a flatbuffer are 31 bits
+
+
+def read(path: str | Path) -> bytes:
+    """The bytes of a model file.
+
+    raises   ModelError when it is missing, no regular file, empty, too long or not readable
+    """
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            raise ModelError(f"{path}: must be a model file, got a folder")
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelError(f"{path}: must be a regular file, got a device or pipe")
+        if not 0 < status.st_size <= FILE_LIMIT:
+            raise ModelError(f"{path}: must have 1..{FILE_LIMIT} bytes, got {status.st_size}")
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: must be a model file, got nothing at this path") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"{path}: must be readable, got {error}") from error
+
+
+def write(path: str | Path, data: bytes) -> None:
+    """Write a file whole or not at all: a temporary file beside it, then a rename.
+
+    raises   OSError as the operating system gives it
+    """
+    target = Path(path)
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    """The process's mask for new files, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

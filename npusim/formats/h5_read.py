@@ -1,0 +1,219 @@
+"""Read npusim's .h5 format from a file that may be broken or hostile.
+
+Only hard links to the objects the format has are followed; every value's type and size is proven
+before it is read; nothing is unpickled.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ..check import check
+from ..graph import DTYPES, Accumulator, Graph, ModelError, Node, Quantization, Tensor
+
+FORMAT = "npusim graph"
+ATTRIBUTE_LIMIT = 2**16
+REMEDY = "the file is damaged, or was not written by npusim"
+
+_PARSE_ERRORS = (OSError, RuntimeError, KeyError, TypeError, ValueError, MemoryError)
+
+
+def parse(data: bytes, file_name: str) -> Graph:
+    """The graph in the bytes of a file, checked.
+
+    raises   ModelError `file: object: rule, got value; remedy`
+    """
+    try:
+        with h5py.File(io.BytesIO(data), "r") as file:
+            graph = _READERS[_version(file)](_Reader(len(data)), file)
+    except ModelError as error:
+        raise ModelError(f"{file_name}: {error}") from error
+    except _PARSE_ERRORS as error:  # h5py's ways to say that the file is broken
+        reason = " ".join(str(error).split())
+        raise ModelError(f"{file_name}: must be HDF5, got {reason}; {REMEDY}") from error
+    check(graph, file_name)
+    return graph
+
+
+def _version(file: h5py.File) -> int:
+    reader = _Reader(0)
+    if "format" not in file.attrs or reader.text(file, "format") != FORMAT:
+        keras = {"keras_version", "model_config"}.intersection(file.attrs)
+        got = "a Keras model, which this version does not read" if keras else "another HDF5 file"
+        raise ModelError(f"/@format: must be {FORMAT!r}, got {got}")
+    version = reader.integer(file, "version")
+    if version not in _READERS:
+        raise ModelError(f"/@version: must be {', '.join(map(str, _READERS))}, got {version}; "
+                         "update npusim")  # fmt: skip
+    return version
+
+
+class _Reader:
+    """Objects and values of a file of `size` bytes, each checked before it is read."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def group(self, parent: h5py.Group, name: str) -> h5py.Group:
+        return self._object(parent, name, h5py.Group)
+
+    def children(self, parent: h5py.Group) -> Iterator[h5py.Group]:
+        """The groups 000000, 000001, .. of a list."""
+        for index in range(len(parent)):
+            yield self.group(parent, f"{index:06d}")
+
+    def array(self, parent: h5py.Group, name: str, *dtypes: str) -> np.ndarray:
+        """A dataset of one of the types, stored in one piece inside the file."""
+        dataset = self._object(parent, name, h5py.Dataset)
+        if dataset.dtype not in [np.dtype(dtype) for dtype in dtypes]:
+            raise ModelError(f"{dataset.name}: type must be {dtypes[0]}, got {dataset.dtype}")
+        layout = dataset.id.get_create_plist()
+        if layout.get_layout() != h5py.h5d.CONTIGUOUS or layout.get_external_count():
+            raise ModelError(f"{dataset.name}: must be stored in one piece; {REMEDY}")
+        if prod(dataset.shape) * dataset.dtype.itemsize > dataset.id.get_storage_size():
+            raise ModelError(f"{dataset.name}: must be stored whole, got {dataset.shape}; {REMEDY}")
+        return dataset[()]
+
+    def string(self, parent: h5py.Group, name: str) -> str:
+        """A scalar dataset that holds text."""
+        dataset = self._object(parent, name, h5py.Dataset)
+        if dataset.shape != () or dataset.dtype.itemsize > self.size:
+            raise ModelError(f"{dataset.name}: must be one text, got {dataset.shape}; {REMEDY}")
+        return _decoded(dataset.name, dataset.dtype, dataset)
+
+    def text(self, owner: h5py.Group, name: str) -> str:
+        """An attribute that holds text."""
+        attribute = self._attribute(owner, name)
+        if attribute.shape != ():
+            raise ModelError(f"{owner.name}@{name}: must be one text, got {attribute.shape}")
+        return _decoded(f"{owner.name}@{name}", attribute.dtype, owner.attrs.get(name))
+
+    def integer(self, owner: h5py.Group, name: str) -> int:
+        value = self.value(owner, name)
+        if type(value) is not int:
+            raise ModelError(f"{owner.name}@{name}: must be one int64, got {value}; {REMEDY}")
+        return value
+
+    def integers(self, owner: h5py.Group, name: str) -> tuple[int, ...]:
+        value = self.value(owner, name)
+        if not isinstance(value, tuple) or any(isinstance(v, tuple) for v in value):
+            raise ModelError(f"{owner.name}@{name}: must be a list of int64, got {value}; {REMEDY}")
+        return value
+
+    def value(self, owner: h5py.Group, name: str) -> Any:
+        """An attribute as a plain value: int, float, bool, text, tuple of int or of tuples."""
+        attribute = self._attribute(owner, name)
+        kind, rank = attribute.dtype.kind, len(attribute.shape)
+        if kind == "S":
+            return self.text(owner, name)
+        plain = attribute.dtype in (np.dtype("int64"), np.dtype("float64"), np.dtype("bool"))
+        if not plain or rank > (2 if kind == "i" else 0):
+            raise ModelError(
+                f"{owner.name}@{name}: must be int64, float64, bool or text, "
+                f"got {attribute.dtype} {attribute.shape}; {REMEDY}"
+            )
+        found = owner.attrs[name].tolist()
+        if rank == 2:
+            return tuple(tuple(row) for row in found)
+        return tuple(found) if rank else found
+
+    def _attribute(self, owner: h5py.Group, name: str) -> h5py.h5a.AttrID:
+        if name not in owner.attrs:
+            raise ModelError(f"{owner.name}@{name}: attribute must be there, got none; {REMEDY}")
+        attribute = owner.attrs.get_id(name)
+        if prod(attribute.shape) * attribute.dtype.itemsize > ATTRIBUTE_LIMIT:
+            raise ModelError(
+                f"{owner.name}@{name}: must have at most {ATTRIBUTE_LIMIT} bytes, "
+                f"got {attribute.dtype} {attribute.shape}"
+            )
+        return attribute
+
+    def _object(self, parent: h5py.Group, name: str, kind: type) -> Any:
+        where = f"{parent.name.rstrip('/')}/{name}"
+        link = parent.get(name, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            got = "none" if link is None else f"a {type(link).__name__}"
+            raise ModelError(f"{where}: must be an object of this file, got {got}; {REMEDY}")
+        found = parent[name]
+        if not isinstance(found, kind):
+            got = type(found).__name__.lower()
+            raise ModelError(f"{where}: must be a {kind.__name__.lower()}, got a {got}; {REMEDY}")
+        return found
+
+
+def _decoded(where: str, dtype: np.dtype, source: Any) -> str:
+    """Text of fixed length: an attribute's value, or a dataset to read it from."""
+    if dtype.kind != "S":
+        raise ModelError(f"{where}: must be text of fixed length, got {dtype}; {REMEDY}")
+    value = source[()] if isinstance(source, h5py.Dataset) else source
+    return bytes(value).decode("utf-8")
+
+
+def _graph_1(reader: _Reader, file: h5py.File) -> Graph:
+    """A graph in version 1 of the format."""
+    accumulator = None
+    if "accumulator_bits" in file.attrs:
+        accumulator = Accumulator(
+            reader.integer(file, "accumulator_bits"), reader.text(file, "accumulator_overflow")
+        )
+    provenance = reader.group(file, "provenance")
+    return Graph(
+        name=reader.text(file, "name"),
+        tensors=tuple(_tensor(reader, g) for g in reader.children(reader.group(file, "tensors"))),
+        nodes=tuple(_node(reader, g) for g in reader.children(reader.group(file, "nodes"))),
+        inputs=_indices(reader, file, "inputs"),
+        outputs=_indices(reader, file, "outputs"),
+        profile=reader.text(file, "profile"),
+        accumulator=accumulator,
+        layout=reader.text(file, "layout"),
+        provenance={key: reader.string(provenance, key) for key in provenance},
+    )
+
+
+def _indices(reader: _Reader, file: h5py.File, name: str) -> tuple[int, ...]:
+    values = reader.array(file, name, "int64")
+    if values.ndim != 1:
+        raise ModelError(f"/{name}: must be a list, got {values.shape}; {REMEDY}")
+    return tuple(values.tolist())
+
+
+def _tensor(reader: _Reader, group: h5py.Group) -> Tensor:
+    dtype = reader.text(group, "dtype")
+    if dtype not in DTYPES:
+        raise ModelError(f"{group.name}@dtype: must be one of {', '.join(DTYPES)}, got {dtype}")
+    quantization = None
+    if "scale" in group:
+        quantization = Quantization(
+            reader.array(group, "scale", "float32"),
+            reader.array(group, "zero_point", "int64"),
+            reader.integer(group, "axis") if "axis" in group.attrs else None,
+        )
+    return Tensor(
+        name=reader.text(group, "name"),
+        shape=reader.integers(group, "shape"),
+        dtype=dtype,
+        kind=reader.text(group, "kind"),
+        quantization=quantization,
+        data=reader.array(group, "data", dtype) if "data" in group else None,
+        stream=reader.integer(group, "stream"),
+    )
+
+
+def _node(reader: _Reader, group: h5py.Group) -> Node:
+    attributes, given = reader.group(group, "attributes"), reader.group(group, "given")
+    return Node(
+        op=reader.text(group, "op"),
+        name=reader.text(group, "name"),
+        inputs=reader.integers(group, "inputs"),
+        outputs=reader.integers(group, "outputs"),
+        attributes={name: reader.value(attributes, name) for name in attributes.attrs},
+        given={name: reader.array(given, name, *DTYPES) for name in given},
+    )
+
+
+_READERS: Mapping[int, Callable[[_Reader, h5py.File], Graph]] = MappingProxyType({1: _graph_1})
