@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import ABSENT, Accumulator, Graph, Node, Tensor
-from ..headroom import accumulator as accumulator_of
+from ..graph import ABSENT, Graph, Node, Tensor
+from ..headroom import accumulator
 from ..kernels.structs import OVERFLOW, Accumulation
 from ..parameters import scale, zero_point
 from .elementwise import add, mul, rescale
@@ -64,7 +64,6 @@ def execute(
     nodes: Iterable[int],
     bound: Sequence[Structs],
     values: Values,
-    accumulator: Accumulator | None = None,
 ) -> None:
     """Run nodes one after the other.
 
@@ -72,10 +71,9 @@ def execute(
     bound         `parameters.bind` of every node of the graph; its arrays are read at this moment
     values        tensor index -> array; constants and inputs are there already, every output is
                   stored. Activations hold one batch of the graph or several, along axis 0
-    accumulator   of weighted operators; the graph's or its profile's when None
     raises        ArithmeticError when the accumulator's overflow is "error" and a sum leaves it
     """
-    a = accumulation(graph, accumulator)
+    a = accumulation(graph)
     for index in nodes:
         node = graph.nodes[index]
         inputs = [values[i] for i in node.inputs if i != ABSENT]
@@ -85,9 +83,9 @@ def execute(
             raise ArithmeticError(f"{node.name}/{node.op}: {error}") from None
 
 
-def accumulation(graph: Graph, override: Accumulator | None = None) -> Accumulation | None:
+def accumulation(graph: Graph) -> Accumulation | None:
     """The accumulator a graph runs with; None for 32 bits that wrap."""
-    chosen = override or accumulator_of(graph)
+    chosen = accumulator(graph)
     if (chosen.bits, chosen.overflow) == (32, "wrap"):
         return None
     return Accumulation(chosen.bits, OVERFLOW[chosen.overflow])
