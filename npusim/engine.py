@@ -155,7 +155,7 @@ class Session:
         for i in self.graph.inputs:
             tensor = self.graph.tensors[i]
             codes[i] = as_codes(arrays[tensor.name], tensor)
-            counts[tensor.name] = len(codes[i]) // tensor.shape[0]
+            counts[tensor.name] = len(codes[i]) // (tensor.shape or (1,))[0]
         if len(set(counts.values())) != 1:
             raise ValueError(f"inputs must hold equally many images, got {counts}")
         return self._inputs.write(codes, next(iter(counts.values())))

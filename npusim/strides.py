@@ -59,11 +59,14 @@ def reduction(x: Shape, axes: Sequence[int]) -> Walk:
 
 
 def placement(x: Shape, padding: Sequence[tuple[int, int]]) -> tuple[Walk, int]:
-    """x in order; strides of the padded array, and where in it x begins."""
+    """x in order; strides of the padded array, the last one 1, and where in it x begins."""
     padded = [n + before + after for n, (before, after) in zip(x, padding, strict=True)]
     steps = contiguous(padded)
     start = sum(before * step for (before, _), step in zip(padding, steps, strict=True))
-    return merge(x, steps), start
+    walk = merge(x, steps)
+    if walk.strides[0][-1] != 1:  # x ends in a dimension of one cell, which was dropped
+        walk = Walk(np.append(walk.shape, 1), (np.append(walk.strides[0], 1),))
+    return walk, start
 
 
 def _repeating(shape: Shape, rank: int) -> tuple[int, ...]:
