@@ -21,14 +21,13 @@ import numpy as np
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent
-_SOURCES = (_PACKAGE, _PACKAGE.parent / "zo")
 
 
 def jit(function: Function) -> Function:
     """Compile `function` at its first call: no Python objects, no GIL, cached on disk."""
     config: Any = numba.config
     previous = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())
+    config.CACHE_DIR = str(cache_folder(function.__module__.split(".")[0]))
     try:
         compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     finally:
@@ -37,16 +36,20 @@ def jit(function: Function) -> Function:
 
 
 @cache
-def cache_folder() -> Path:
-    """The folder of compiled kernels for these sources, versions and host."""
+def cache_folder(package: str = "npusim") -> Path:
+    """The folder of a package's compiled kernels for these sources, versions and host.
+
+    Kernels call only kernels of their own package or of npusim. Where the user's cache folder
+    cannot be written, a fresh private folder serves this process alone: compiled code is never
+    loaded from a place where others could have put it.
+    """
     root = os.environ.get("NPUSIM_CACHE_DIR")
     base = Path(root) if root else _user_cache() / "npusim"
-    folder = base / _source_hash()
+    folder = base / f"{package}-{_source_hash(package)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        folder = Path(tempfile.gettempdir()) / f"npusim-{os.getuid()}" / folder.name
-        folder.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix="npusim-"))
     return folder
 
 
@@ -58,11 +61,11 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 
 
-def _source_hash() -> str:
+def _source_hash(package: str) -> str:
     digest = hashlib.sha256()
     for part in (sys.version, numba.__version__, np.__version__):
         digest.update(part.encode())
-    for folder in _SOURCES:
+    for folder in dict.fromkeys((_PACKAGE, _PACKAGE.parent / package)):
         for path in sorted(folder.rglob("*.py")):
             if "kernels" in path.parts or path.name == "jit.py":
                 digest.update(path.relative_to(folder.parent).as_posix().encode())
