@@ -1,0 +1,168 @@
+"""The `npusim` command: inspect, run and convert model files."""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import __version__, commands
+from .command_line import Parser, add_model_options, counting_number, execute
+
+Options = Mapping[str, Mapping[str, Any]]
+
+MANUAL = """\
+Run INT8 neural networks bit for bit as a named reference does, on any machine.
+
+A model is a .tflite file or npusim's own .h5. What "bit for bit" means is the
+model's profile: tflm is TFLite Micro and CMSIS-NN.
+"""
+
+EXIT_STATUS = """\
+exit status:
+  0    done
+  1    {}
+  2    not done; one line on standard error says why
+"""
+
+INSPECT = """\
+Show what a model is, without running it: inputs and outputs, and for every
+node its output, rounding rule, multiply-accumulates, weights and kernel.
+
+For every node that sums products, `bound` is the largest magnitude any partial
+sum can reach, whatever the input, and `bits` the narrowest accumulator that
+holds it. Where the accumulator is wide enough nothing can overflow; where it
+is not, the kernel that sums in the documented order is chosen, and the exit
+status is 1.
+"""
+
+INSPECT_EXAMPLES = """\
+examples:
+  npusim inspect model.tflite
+  npusim inspect model.tflite --input-size 96
+  npusim inspect model.tflite --accumulator 24:saturate
+  npusim inspect model.tflite --json | jq .totals.macs
+
+"""
+
+RUN = """\
+Run a model and show its outputs, each with the SHA-256 of its codes: two
+machines that print one digest computed the same bits.
+
+Inputs are codes of the input's type or real numbers, which are quantised by
+the profile's rule. Pictures (and arrays of uint8 pixels) are resized to the
+input by Pillow's bilinear filter; their pixels become the input's codes in
+order, or, with --mean and --std, (pixel/255 - mean)/std, quantised.
+"""
+
+RUN_EXAMPLES = """\
+examples:
+  npusim run model.tflite --random 1
+  npusim run model.tflite --input cat.jpg --top 5 --labels labels.txt
+  npusim run model.tflite --input x.npy --output y.npy --threads 2
+  npusim run model.tflite --input set.npz:images --trace layers/
+  npusim run model.tflite --input cat.jpg --mean 0.485 0.456 0.406 \\
+                          --std 0.229 0.224 0.225
+
+"""
+
+CONVERT = """\
+Write a model as .h5, npusim's own format: the whole graph, with its profile and
+where it came from, readable in any HDF5 viewer. Equal graphs give equal bytes.
+"""
+
+CONVERT_EXAMPLES = """\
+examples:
+  npusim convert model.tflite model.h5
+  npusim convert model.tflite small.h5 --input-size 96x128
+  npusim convert model.h5 narrow.h5 --accumulator 20:saturate
+
+"""
+
+
+MODEL = {"type": Path, "metavar": "MODEL", "help": ".tflite or .h5 file"}
+JSON = {"action": "store_true", "help": "print JSON instead of text"}
+
+SOURCES: Options = {
+    "--input": {"metavar": "FILE", "help": ".npy, .npz, .npz:NAME, .bin or a picture"},
+    "--random": {"type": int, "metavar": "SEED", "help": "random inputs from a seed"},
+}
+
+RUN_OPTIONS: Options = {
+    "--output": {"type": Path, "metavar": "FILE", "help": "write the outputs: .npy or .npz"},
+    "--trace": {
+        "type": Path,
+        "metavar": "DIR",
+        "help": "write every tensor as .npy, and index.json, into an empty folder",
+    },
+    "--top": {
+        "type": counting_number,
+        "metavar": "K",
+        "help": "show the K highest classes of every image",
+    },
+    "--labels": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "names of the classes, one a line, for --top",
+    },
+    "--mean": {
+        "type": float,
+        "nargs": "+",
+        "metavar": "M",
+        "help": "mean of pixel/255, one number or one per channel",
+    },
+    "--std": {"type": float, "nargs": "+", "metavar": "S", "help": "their standard deviation"},
+    "--threads": {
+        "type": counting_number,
+        "metavar": "N",
+        "help": "spread images over N threads; one per processor if not given",
+    },
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    return execute(parser(), argv)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's grammar and manual."""
+    manual = Parser(prog="npusim", description=MANUAL, epilog="npusim COMMAND --help tells more")
+    manual.add_argument("--version", action="version", version=f"npusim {__version__}")
+    parsers = manual.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    inspect = parsers.add_parser(
+        "inspect",
+        help="show a model's nodes, costs and accumulators",
+        description=INSPECT,
+        epilog=INSPECT_EXAMPLES + EXIT_STATUS.format("an accumulator is not proven wide enough"),
+    )
+    _complete(inspect, commands.inspect)
+    run = parsers.add_parser(
+        "run",
+        help="run a model and show, write or trace its tensors",
+        description=RUN,
+        epilog=RUN_EXAMPLES + EXIT_STATUS.format("not used"),
+    )
+    _add(run.add_mutually_exclusive_group(required=True), SOURCES)
+    _add(run, RUN_OPTIONS)
+    _complete(run, commands.run)
+    convert = parsers.add_parser(
+        "convert",
+        help="write a model in npusim's own format",
+        description=CONVERT,
+        epilog=CONVERT_EXAMPLES + EXIT_STATUS.format("not used"),
+    )
+    _complete(convert, commands.convert)
+    convert.add_argument("output", type=Path, metavar="OUTPUT", help=".h5 file to write")
+    return manual
+
+
+def _complete(parser: argparse.ArgumentParser, command: Callable[..., int]) -> None:
+    """What every command takes."""
+    parser.set_defaults(command=command)
+    _add(parser, {"model": MODEL, "--json": JSON})
+    add_model_options(parser)
+
+
+def _add(parser: Any, options: Options) -> None:
+    for name, settings in options.items():
+        parser.add_argument(name, **settings)

@@ -1,0 +1,159 @@
+"""What a graph is and what it costs, node by node, without running it.
+
+npusim inspect model.tflite
+"""
+
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .constants import with_biases
+from .cost import macs
+from .graph import Accumulator, Graph, Node, Tensor
+from .headroom import WEIGHTED, accumulator, accumulator_bound, bits_needed
+from .plan import build_plan
+from .profiles import find_profile
+
+_OWN_ROUNDING = {"average_pool2d": "half_away", "softmax": "fixed_point"}
+_EXACT = ("max_pool2d", "pad", "reshape", "transpose", "dequantize")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One node.
+
+    node, op   its name and operator
+    shape      of its output, type `dtype`
+    rounding   rule by which its results become codes; None where they need none
+    macs       multiply-accumulates over the declared batch
+    weights    number of its weights
+    bound      largest magnitude any partial sum can reach, None without accumulator
+    bits       of the narrowest accumulator that holds the bound
+    kernel     that executes it
+    """
+
+    node: str
+    op: str
+    shape: tuple[int, ...]
+    dtype: str
+    rounding: str | None
+    macs: int
+    weights: int
+    bound: int | None
+    bits: int | None
+    kernel: str
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output; scale and zero point are None for real numbers."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float | None
+    zero_point: int | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """A graph, as `npusim inspect` shows it.
+
+    arena_bytes      memory of the activations while one image runs, per thread
+    constant_bytes   weights, biases and other constants
+    """
+
+    name: str
+    profile: str
+    accumulator: Accumulator
+    layout: str
+    provenance: dict[str, str]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    layers: tuple[Layer, ...]
+    arena_bytes: int
+    constant_bytes: int
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of all nodes."""
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def weights(self) -> int:
+        """Weights of all nodes."""
+        return sum(layer.weights for layer in self.layers)
+
+    @property
+    def unproven(self) -> tuple[Layer, ...]:
+        """Layers whose sums the accumulator is not proven to hold."""
+        width = self.accumulator.bits
+        return tuple(x for x in self.layers if x.bits is not None and x.bits > width)
+
+    @property
+    def widest(self) -> Layer | None:
+        """The layer that needs the most bits; None when no layer has an accumulator."""
+        summing = [layer for layer in self.layers if layer.bound is not None]
+        return max(summing, key=lambda layer: layer.bound or 0, default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as JSON's types, totals included."""
+        totals = {"macs": self.macs, "weights": self.weights,
+                  "bits": self.widest.bits if self.widest else None,
+                  "unproven": [layer.node for layer in self.unproven]}  # fmt: skip
+        return {**asdict(self), "totals": totals}
+
+
+def describe(graph: Graph) -> Description:
+    """Describe a checked graph."""
+    plan = build_plan(with_biases(graph))
+    layers = (_layer(graph, node, plan.kernel(k)) for k, node in enumerate(graph.nodes))
+    constants = (t.data.nbytes for t in graph.tensors if t.data is not None)
+    return Description(
+        name=graph.name,
+        profile=graph.profile,
+        accumulator=accumulator(graph),
+        layout=graph.layout,
+        provenance=dict(graph.provenance),
+        inputs=tuple(_port(graph.tensors[i]) for i in graph.inputs),
+        outputs=tuple(_port(graph.tensors[i]) for i in graph.outputs),
+        layers=tuple(layers),
+        arena_bytes=plan.arena_bytes,
+        constant_bytes=sum(constants),
+    )
+
+
+def _layer(graph: Graph, node: Node, kernel: str) -> Layer:
+    y = graph.tensors[node.outputs[0]]
+    weighted = node.op in WEIGHTED
+    bound = accumulator_bound(graph, node) if weighted else None
+    return Layer(
+        node=node.name,
+        op=node.op,
+        shape=y.shape,
+        dtype=y.dtype,
+        rounding=_rounding(graph, node),
+        macs=macs(graph, node),
+        weights=prod(graph.tensors[node.inputs[1]].shape) if weighted else 0,
+        bound=bound,
+        bits=None if bound is None else bits_needed(bound),
+        kernel=kernel,
+    )
+
+
+def _rounding(graph: Graph, node: Node) -> str | None:
+    """The rule that makes codes of the node's results."""
+    if node.op in _EXACT:
+        return None
+    if node.op == "quantize" and graph.tensors[node.inputs[0]].dtype == "float32":
+        return "half_away"
+    return _OWN_ROUNDING.get(node.op, find_profile(graph.profile).rule)
+
+
+def _port(tensor: Tensor) -> Port:
+    q = tensor.quantization
+    if q is None or tensor.dtype == np.float32:
+        return Port(tensor.name, tensor.shape, tensor.dtype, None, None)
+    return Port(tensor.name, tensor.shape, tensor.dtype, float(q.scale[0]), int(q.zero_point[0]))

@@ -1,0 +1,157 @@
+"""A description as a page for people: what the model is, a table of its nodes, totals.
+
+The table fits the terminal: columns that a narrow one cannot hold are left out, and named at the
+end; into a pipe or a file goes all of it.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .describe import Description, Layer, Port
+
+GAP = 2
+SHORTEST_NODE = 12
+PIPE_WIDTH = 10_000
+PREFIXES = "kMGTPE"
+
+
+class Column(NamedTuple):
+    """A column of the table: header, justification, one cell per layer."""
+
+    header: str
+    justify: str
+    cell: Callable[[Layer], str]
+
+
+COLUMNS = (
+    Column("node", "left", lambda x: x.node),
+    Column("op", "left", lambda x: x.op),
+    Column("output", "left", lambda x: dimensions(x.shape)),
+    Column("type", "left", lambda x: x.dtype),
+    Column("rounding", "left", lambda x: x.rounding or ""),
+    Column("MACs", "right", lambda x: short(x.macs) if x.macs else ""),
+    Column("weights", "right", lambda x: short(x.weights) if x.weights else ""),
+    Column("bound", "right", lambda x: "" if x.bound is None else f"{x.bound:,}"),
+    Column("bits", "right", lambda x: "" if x.bits is None else str(x.bits)),
+    Column("kernel", "left", lambda x: x.kernel),
+)
+FIRST_TO_GO = ("op", "type", "rounding", "bound", "weights", "kernel", "output", "MACs")
+
+
+def print_page(description: Description, console: Console | None = None) -> None:
+    """Print the page to `console`, standard output if None."""
+    console = console or Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    table, left_out = _table(description, console.width)
+    _print_lines(console, _heading(description))
+    console.print(table)
+    _print_lines(console, (*_totals(description), *_left_out(left_out)))
+
+
+def dimensions(shape: Sequence[int]) -> str:
+    """ "1x96x96x3"; "scalar" without dimensions."""
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def short(count: int) -> str:
+    """Three digits and a decimal prefix: 864, 12.3k, 1.28M."""
+    if count < 1000:
+        return str(count)
+    value, power = count / 1000, 0
+    while value >= 999.5:
+        value, power = value / 1000, power + 1
+    return f"{value:.3g}{PREFIXES[power]}"
+
+
+def shortened(text: str, width: int) -> str:
+    """The text in `width` characters; what is cut out of the middle becomes an ellipsis."""
+    if len(text) <= width:
+        return text
+    tail = max(width - 1, 0) // 2
+    return text[: width - 1 - tail] + "\u2026" + text[len(text) - tail :]
+
+
+def _print_lines(console: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        text = shortened(line, console.width)
+        console.print(text, markup=False, highlight=False, no_wrap=True)
+
+
+def _heading(d: Description) -> Iterable[str]:
+    yield f"{d.name}: profile {d.profile}, accumulator {_accumulator(d)}, layout {d.layout}"
+    file = d.provenance.get("file")
+    if file is not None:
+        yield f"file    {file} ({d.provenance.get('format', 'unknown format')})"
+        yield f"sha256  {d.provenance.get('sha256', 'unknown')}"
+    yield from (f"input   {_port(port)}" for port in d.inputs)
+    yield from (f"output  {_port(port)}" for port in d.outputs)
+
+
+def _accumulator(d: Description) -> str:
+    return f"{d.accumulator.bits} bits, {d.accumulator.overflow}"
+
+
+def _port(port: Port) -> str:
+    codes = "" if port.scale is None else f", scale {port.scale:.6g}, zero point {port.zero_point}"
+    return f"{port.name}: {port.dtype} {dimensions(port.shape)}{codes}"
+
+
+def _table(d: Description, width: int) -> tuple[Table, list[str]]:
+    """The table, and the headers of the columns left out to fit `width`."""
+    cells = {c.header: [c.cell(layer) for layer in d.layers] for c in COLUMNS}
+    widths = {h: max(map(len, (h, *texts))) for h, texts in cells.items()}
+    left_out = _columns_to_drop(widths, width)
+    kept = [c for c in COLUMNS if c.header not in left_out]
+    room = max(width - sum(widths[c.header] + GAP for c in kept[1:]), SHORTEST_NODE)
+    cells["node"] = [shortened(name, room) for name in cells["node"]]
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
+    for column in kept:
+        table.add_column(column.header, justify=column.justify, no_wrap=True)  # type: ignore[arg-type]
+    unproven = {layer.node for layer in d.unproven}
+    for layer, row in zip(
+        d.layers, zip(*(cells[c.header] for c in kept), strict=True), strict=True
+    ):
+        table.add_row(*map(Text, row), style="bold red" if layer.node in unproven else None)
+    return table, left_out
+
+
+def _columns_to_drop(widths: dict[str, int], width: int) -> list[str]:
+    """The fewest columns, in the order of FIRST_TO_GO, without which the rest fits."""
+    needed = {**widths, "node": min(widths["node"], SHORTEST_NODE)}
+    dropped: list[str] = []
+    for header in FIRST_TO_GO:
+        kept = [w for h, w in needed.items() if h not in dropped]
+        if sum(kept) + GAP * (len(kept) - 1) <= width:
+            break
+        dropped.append(header)
+    return dropped
+
+
+def _totals(d: Description) -> Iterable[str]:
+    yield f"{len(d.layers)} nodes, {d.macs:,} MACs, {d.weights:,} weights"
+    yield (
+        f"memory: {d.constant_bytes:,} bytes of constants, "
+        f"{d.arena_bytes:,} bytes of arena per thread"
+    )
+    if d.widest is None:
+        return
+    if d.unproven:
+        first = d.unproven[0]
+        yield (
+            f"accumulator: {len(d.unproven)} layers may overflow {d.accumulator.bits} bits, "
+            f"the first is {first.node} ({first.bits} bits needed)"
+        )
+    else:
+        yield (
+            f"accumulator: no sum can overflow {d.accumulator.bits} bits; "
+            f"{d.widest.node} needs most, {d.widest.bits} bits"
+        )
+
+
+def _left_out(headers: Sequence[str]) -> Iterable[str]:
+    if headers:
+        yield f"left out to fit the terminal: {', '.join(headers)}; a pipe and --json have all"

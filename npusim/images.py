@@ -1,0 +1,165 @@
+"""Pictures -> what a network's image input takes.
+
+    code = pixel + zero_pixel                        default: black to white is the input's range
+    code = quantize((pixel / 255 - mean) / std)      with mean and std, as torchvision normalises
+
+By default pixels 0..255 become the 256 codes in order, whatever the scale: exact, and right for
+every network that was trained on the full range of its input.
+Letters: H W C height, width and channels (1 or 3) of a picture.
+"""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from .graph import Graph, ModelError, Tensor
+from .reference import quantize
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+MAX_FILE_BYTES = 64 << 20
+"""A picture file larger than this is refused unread."""
+FIRST_CODE = {"int8": -128, "uint8": 0}
+WHITE = 255
+
+
+class Normalization(NamedTuple):
+    """`(pixel / 255 - mean) / std`, one value or one per channel; fractions, as torchvision's."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+def pillow() -> ModuleType:
+    """Pillow's Image module; an ImportError that names the extra when it is missing."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError(
+            'pictures: need Pillow, which is not installed; pip install "npusim[images]"'
+        ) from error
+    return Image
+
+
+def read(path: Path) -> np.ndarray:
+    """The picture of a file as uint8 (H, W, C); ValueError and OSError as `decode` and `open`."""
+    size = path.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise ValueError(f"{path}: must be {MAX_FILE_BYTES} bytes at most, got {size}")
+    return decode(path.read_bytes(), str(path))
+
+
+def decode(data: bytes, where: str) -> np.ndarray:
+    """The picture as uint8 (H, W, 3), or (H, W, 1) when it is grey.
+
+    raises   ValueError naming `where` when it is not a whole picture
+    """
+    image_module = pillow()
+    try:
+        with image_module.open(io.BytesIO(data)) as picture:
+            mode = "L" if picture.mode in ("1", "L") else "RGB"
+            pixels = np.asarray(picture.convert(mode))
+    except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
+        raise ValueError(
+            f"{where}: must decode as a picture, got {type(error).__name__}; "
+            "remove or replace the file"
+        ) from error
+    return pixels.reshape(*pixels.shape[:2], -1)
+
+
+def resize(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
+    """uint8 (H, W, C) -> (height, width, C) by Pillow's bilinear filter."""
+    if pixels.shape[:2] == (height, width):
+        return pixels
+    image_module = pillow()
+    picture = image_module.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
+    resized = picture.resize((width, height), image_module.Resampling.BILINEAR)
+    return np.asarray(resized).reshape(height, width, pixels.shape[2])
+
+
+def grey(pixels: np.ndarray) -> np.ndarray:
+    """uint8 (H, W, 3) -> (H, W, 1): luminance by ITU-R 601-2, as Pillow rounds it."""
+    return np.asarray(pillow().fromarray(pixels).convert("L"))[..., np.newaxis]
+
+
+def image_shape(graph: Graph) -> tuple[int, int, int]:
+    """(H, W, C) of the graph's one image input.
+
+    raises   ModelError unless the graph has one input of rank 4
+    """
+    shapes = [graph.tensors[i].shape for i in graph.inputs]
+    if len(shapes) != 1 or len(shapes[0]) != 4:
+        raise ModelError(f"{graph.name}: must have one input of images, got shapes {shapes}")
+    _, a, b, c = shapes[0]
+    return (b, c, a) if graph.layout == "NCHW" else (a, b, c)
+
+
+def to_input(
+    pixels: np.ndarray, graph: Graph, normalization: Normalization | None, where: str
+) -> np.ndarray:
+    """One picture as an image of the graph's input: its size, channels, type and layout.
+
+    pixels    uint8 (H, W, C); made grey or grey made colour, resized, then mapped as above
+    returns   one image without the batch axis, of the input's type
+    raises    ValueError naming `where` when channels or the normalisation do not fit
+    """
+    shape, tensor = image_shape(graph), graph.tensors[graph.inputs[0]]
+    table = code_table(tensor, shape[2], normalization, where)
+    codes = table[np.arange(shape[2]), _fit(pixels, shape, where)]
+    return np.ascontiguousarray(codes.transpose(2, 0, 1)) if graph.layout == "NCHW" else codes
+
+
+def code_table(
+    tensor: Tensor, channels: int, normalization: Normalization | None, where: str
+) -> np.ndarray:
+    """(channels, 256) of the input's type: what every pixel value becomes in every channel."""
+    pixels = np.arange(WHITE + 1)
+    if normalization is None:
+        if tensor.dtype == "float32":
+            real = pixels.astype(np.float32) / np.float32(WHITE)
+            return np.tile(real, (channels, 1))
+        codes = (pixels + _first_code(tensor)).astype(tensor.dtype)
+        return np.tile(codes, (channels, 1))
+    mean = _per_channel(normalization.mean, channels, f"{where}: mean")
+    std = _per_channel(normalization.std, channels, f"{where}: std")
+    if not (std > 0).all():
+        raise ValueError(f"{where}: std must be above 0, got {normalization.std}")
+    real = ((pixels / WHITE - mean[:, np.newaxis]) / std[:, np.newaxis]).astype(np.float32)
+    if tensor.dtype == "float32" or tensor.quantization is None:
+        return real
+    q = tensor.quantization
+    return quantize(real, q.scale[0], int(q.zero_point[0]), tensor.dtype)
+
+
+def _first_code(tensor: Tensor) -> int:
+    if tensor.dtype not in FIRST_CODE:
+        raise ModelError(
+            f"input {tensor.name}: must be int8, uint8 or float32 to take pictures, "
+            f"got {tensor.dtype}; give codes instead"
+        )
+    return FIRST_CODE[tensor.dtype]
+
+
+def _per_channel(values: Sequence[float], channels: int, where: str) -> np.ndarray:
+    if len(values) not in (1, channels):
+        raise ValueError(
+            f"{where} must be one number or {channels}, one a channel, got {len(values)}"
+        )
+    return np.broadcast_to(np.array(values, np.float64), (channels,))
+
+
+def _fit(pixels: np.ndarray, shape: tuple[int, int, int], where: str) -> np.ndarray:
+    """Pixels (H, W, C) as the input's (height, width, channels)."""
+    height, width, channels = shape
+    if pixels.shape[2] == 3 and channels == 1:
+        pixels = grey(pixels)
+    if pixels.shape[2] == 1 and channels == 3:
+        pixels = np.repeat(pixels, 3, axis=2)
+    if pixels.shape[2] != channels:
+        raise ValueError(
+            f"{where}: images must have {channels} channels for this network, got {pixels.shape}"
+        )
+    return resize(pixels, height, width)
