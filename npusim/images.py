@@ -108,8 +108,25 @@ def to_input(
     """
     shape, tensor = image_shape(graph), graph.tensors[graph.inputs[0]]
     table = code_table(tensor, shape[2], normalization, where)
-    codes = table[np.arange(shape[2]), _fit(pixels, shape, where)]
+    codes = table[np.arange(shape[2]), fit(pixels, shape, where)]
     return np.ascontiguousarray(codes.transpose(2, 0, 1)) if graph.layout == "NCHW" else codes
+
+
+def fit(pixels: np.ndarray, shape: tuple[int, int, int], where: str) -> np.ndarray:
+    """uint8 pixels (H, W, C) as `shape` = (height, width, channels): grey or colour, resized.
+
+    raises   ValueError naming `where` when the channels cannot be made to fit
+    """
+    height, width, channels = shape
+    if pixels.shape[2] == 3 and channels == 1:
+        pixels = grey(pixels)
+    if pixels.shape[2] == 1 and channels == 3:
+        pixels = np.repeat(pixels, 3, axis=2)
+    if pixels.shape[2] != channels:
+        raise ValueError(
+            f"{where}: images must have {channels} channels for this network, got {pixels.shape}"
+        )
+    return resize(pixels, height, width)
 
 
 def code_table(
@@ -149,17 +166,3 @@ def _per_channel(values: Sequence[float], channels: int, where: str) -> np.ndarr
             f"{where} must be one number or {channels}, one a channel, got {len(values)}"
         )
     return np.broadcast_to(np.array(values, np.float64), (channels,))
-
-
-def _fit(pixels: np.ndarray, shape: tuple[int, int, int], where: str) -> np.ndarray:
-    """Pixels (H, W, C) as the input's (height, width, channels)."""
-    height, width, channels = shape
-    if pixels.shape[2] == 3 and channels == 1:
-        pixels = grey(pixels)
-    if pixels.shape[2] == 1 and channels == 3:
-        pixels = np.repeat(pixels, 3, axis=2)
-    if pixels.shape[2] != channels:
-        raise ValueError(
-            f"{where}: images must have {channels} channels for this network, got {pixels.shape}"
-        )
-    return resize(pixels, height, width)

@@ -87,8 +87,9 @@ def write_trace(folder: Path, tensors: Mapping[str, np.ndarray], graph: Graph) -
         node = producer.get(index_of[name])
         entries.append({"file": file, "node": node.name if node else None,
                         **summary(graph.tensor(name), array)})  # fmt: skip
-    text = json.dumps({"model": dict(graph.provenance), "tensors": entries}, indent=1)
-    (folder / "index.json").write_text(text + "\n")
+    lines = ",\n  ".join(json.dumps(entry) for entry in entries)
+    head = json.dumps({"model": graph.name, "profile": graph.profile})[:-1]
+    (folder / "index.json").write_text(f'{head}, "tensors": [\n  {lines}\n]}}\n')
     return len(entries)
 
 

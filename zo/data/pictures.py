@@ -1,62 +1,14 @@
-"""Pictures with Pillow: decoding, resizing, folders and zip archives of class folders."""
+"""Pictures of a folder or zip archive of class folders."""
 
-import io
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
-from types import ModuleType
 
 import numpy as np
 
+from npusim.images import MAX_FILE_BYTES, SUFFIXES, decode
+
 from .dataset import DataError, Dataset
-
-SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
-MAX_FILE_BYTES = 64 << 20
-"""A picture file larger than this is refused unread."""
-
-
-def pillow() -> ModuleType:
-    """Pillow's Image module; an ImportError that names the extra when it is missing."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError(
-            'pictures: need Pillow, which is not installed; pip install "npusim[images]"'
-        ) from error
-    return Image
-
-
-def decode(data: bytes, where: str) -> np.ndarray:
-    """The picture as uint8 (H, W, 3), or (H, W, 1) when it is grey.
-
-    raises   DataError naming `where` when it is not a whole picture
-    """
-    image_module = pillow()
-    try:
-        with image_module.open(io.BytesIO(data)) as picture:
-            mode = "L" if picture.mode in ("1", "L") else "RGB"
-            pixels = np.asarray(picture.convert(mode))
-    except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
-        raise DataError(
-            f"{where}: must decode as a picture, got {type(error).__name__}; "
-            "remove or replace the file"
-        ) from error
-    return pixels.reshape(*pixels.shape[:2], -1)
-
-
-def resize(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
-    """uint8 (H, W, C) -> (height, width, C), C of 1 or 3, by Pillow's bilinear filter."""
-    if pixels.shape[:2] == (height, width):
-        return pixels
-    image_module = pillow()
-    picture = image_module.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
-    resized = picture.resize((width, height), image_module.Resampling.BILINEAR)
-    return np.asarray(resized).reshape(height, width, pixels.shape[2])
-
-
-def grey(pixels: np.ndarray) -> np.ndarray:
-    """uint8 (H, W, 3) -> (H, W, 1): luminance by ITU-R 601-2, as Pillow rounds it."""
-    return np.asarray(pillow().fromarray(pixels).convert("L"))[..., np.newaxis]
 
 
 def from_folder(path: Path) -> Dataset:
