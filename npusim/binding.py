@@ -107,8 +107,8 @@ def _patch_bytes(graph: Graph, node: Node) -> int:
 
 
 def _sum_bytes(graph: Graph, node: Node) -> int:
-    """One accumulator of up to 8 bytes per output channel."""
-    return 8 * parameters.output_channels(node, graph.tensors[node.inputs[1]])
+    """Two int64 per output channel: the accumulator, and its first sum out of range."""
+    return 16 * parameters.output_channels(node, graph.tensors[node.inputs[1]])
 
 
 def _weighted(b: Binding, node: Node) -> None:

@@ -1,103 +1,127 @@
-"""Weighted operators with an accumulator whose order matters.
+"""Weighted operators with an accumulator whose width and order matter.
 
 Saturation is not associative: after every multiply-accumulate, in the order kernel row, kernel
-column, input channel, starting from the bias, the sum is brought into the accumulator's range.
-These nests serve every width from 8 to 64 bits; the plan uses them only where the static bound
-does not prove that the order is without effect.
+column, input channel, starting from the bias, the sum is clamped to the accumulator's range.
+Under WRAP the exact sum is wrapped once at the end, which is the same as wrapping it at every step;
+under ERROR the first sum that leaves the range is reported. One product has at most 16 bits and an
+int8 layer fewer than 2^40 of them, so int64 holds every exact sum.
+The plan uses these nests only where the static bound does not prove them without effect. All
+outputs of a position advance together: the order within each output is kept.
 """
 
 import numpy as np
 
 from ..jit import jit
 from .requantize import requantize_row
-from .structs import ERROR, SATURATE
+from .structs import ERROR, WRAP
 
 
 @jit
-def conv2d_ordered(x, weights, bias, g, r, a, y, acc, fault):
+def conv2d_ordered(x, weights, bias, g, r, a, y, acc, first, fault):
     """conv2d with an ordered accumulator.
 
     x, weights, bias, g, r, y   as `conv2d`
     a       Accumulation
     acc     int64 (O,), scratch
-    fault   int64 (2,): flat output index and sum of the first overflow under ERROR; -1 if none
+    first   int64 (O,), scratch: the first sum of an output that left the range, 0 if none did
+    fault   int64 (2,), written under ERROR: flat output index and sum of the first overflow
     """
-    channels = g.c // g.groups
-    outputs = g.o // g.groups
+    channels, outputs = g.c // g.groups, g.o // g.groups
+    depth = g.kh * g.kw * channels
     for position in range(g.n * g.oh * g.ow):
         n, oh, ow = position // (g.oh * g.ow), position // g.ow % g.oh, position % g.ow
-        for o in range(g.o):
-            group = o // outputs
-            total = accept(np.int64(bias[o]), a, position * g.o + o, fault)
-            for kh in range(g.kh):
-                h = oh * g.stride_h - g.pad_top + kh * g.dilation_h
-                for kw in range(g.kw):
-                    w = ow * g.stride_w - g.pad_left + kw * g.dilation_w
-                    if h < 0 or h >= g.h or w < 0 or w >= g.w:
-                        continue
-                    cell = ((n * g.h + h) * g.w + w) * g.c + group * channels
-                    tap = ((o * g.kh + kh) * g.kw + kw) * channels
-                    for i in range(channels):
-                        value = np.int64(x[cell + i]) - g.x_zero_point
-                        total = accept(
-                            total + value * np.int64(weights[tap + i]),
-                            a, position * g.o + o, fault,
-                        )  # fmt: skip
-            acc[o] = total
+        begin(bias, g.o, a, acc, first)
+        for kh in range(g.kh):
+            h = oh * g.stride_h - g.pad_top + kh * g.dilation_h
+            for kw in range(g.kw):
+                w = ow * g.stride_w - g.pad_left + kw * g.dilation_w
+                if h < 0 or h >= g.h or w < 0 or w >= g.w:
+                    continue
+                cell, tap = ((n * g.h + h) * g.w + w) * g.c, (kh * g.kw + kw) * channels
+                for c in range(g.c):
+                    value = np.int64(x[cell + c]) - g.x_zero_point
+                    o = c // channels * outputs
+                    start = o * depth + tap + c % channels
+                    add_products(value, weights, start, depth, o, outputs, a, acc, first)
+        finish(position * g.o, g.o, a, acc, first, fault)
         requantize_row(acc, g.o, 0, r, y, position * g.o)
 
 
 @jit
-def depthwise_conv2d_ordered(x, weights, bias, g, r, a, y, acc, fault):
+def depthwise_conv2d_ordered(x, weights, bias, g, r, a, y, acc, first, fault):
     """depthwise_conv2d with an ordered accumulator; arguments as `conv2d_ordered`."""
     multiplier = g.o // g.c
     for position in range(g.n * g.oh * g.ow):
         n, oh, ow = position // (g.oh * g.ow), position // g.ow % g.oh, position % g.ow
-        for o in range(g.o):
-            total = accept(np.int64(bias[o]), a, position * g.o + o, fault)
-            for kh in range(g.kh):
-                h = oh * g.stride_h - g.pad_top + kh * g.dilation_h
-                for kw in range(g.kw):
-                    w = ow * g.stride_w - g.pad_left + kw * g.dilation_w
-                    if h < 0 or h >= g.h or w < 0 or w >= g.w:
-                        continue
-                    cell = ((n * g.h + h) * g.w + w) * g.c + o // multiplier
-                    value = np.int64(x[cell]) - g.x_zero_point
-                    weight = np.int64(weights[(kh * g.kw + kw) * g.o + o])
-                    total = accept(total + value * weight, a, position * g.o + o, fault)
-            acc[o] = total
+        begin(bias, g.o, a, acc, first)
+        for kh in range(g.kh):
+            h = oh * g.stride_h - g.pad_top + kh * g.dilation_h
+            for kw in range(g.kw):
+                w = ow * g.stride_w - g.pad_left + kw * g.dilation_w
+                if h < 0 or h >= g.h or w < 0 or w >= g.w:
+                    continue
+                cell, tap = ((n * g.h + h) * g.w + w) * g.c, (kh * g.kw + kw) * g.o
+                for c in range(g.c):
+                    value = np.int64(x[cell + c]) - g.x_zero_point
+                    o = c * multiplier
+                    add_products(value, weights, tap + o, 1, o, multiplier, a, acc, first)
+        finish(position * g.o, g.o, a, acc, first, fault)
         requantize_row(acc, g.o, 0, r, y, position * g.o)
 
 
 @jit
-def fully_connected_ordered(x, weights, bias, g, r, a, y, acc, fault):
+def fully_connected_ordered(x, weights, bias, g, r, a, y, acc, first, fault):
     """fully_connected with an ordered accumulator; arguments as `conv2d_ordered`."""
     for n in range(g.n):
-        for o in range(g.o):
-            total = accept(np.int64(bias[o]), a, n * g.o + o, fault)
-            for i in range(g.i):
-                value = np.int64(x[n * g.i + i]) - g.x_zero_point
-                weight = np.int64(weights[o * g.i + i])
-                total = accept(total + value * weight, a, n * g.o + o, fault)
-            acc[o] = total
+        begin(bias, g.o, a, acc, first)
+        for i in range(g.i):
+            value = np.int64(x[n * g.i + i]) - g.x_zero_point
+            add_products(value, weights, i, g.i, 0, g.o, a, acc, first)
+        finish(n * g.o, g.o, a, acc, first, fault)
         requantize_row(acc, g.o, 0, r, y, n * g.o)
 
 
 @jit
-def accept(total, a, index, fault):
-    """Bring a sum into the accumulator's range: wrap, clamp, or note the first overflow.
+def limits(a):
+    """Lowest and highest sum that is kept: the accumulator's range, int64's under WRAP."""
+    bits = 64 if a.overflow == WRAP else a.bits
+    high = np.int64(np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(65 - bits))
+    return -high - 1, high
 
-    One product has at most 16 bits, so the int64 sum before this step is exact for widths up to 63;
-    at 64 bits no int8 layer reaches the limit.
-    """
-    spare = 64 - a.bits
-    wrapped = (total << spare) >> spare
-    if wrapped == total:
-        return total
-    if a.overflow == SATURATE:
-        limit = np.int64(1) << (a.bits - 1)
-        return limit - 1 if total > 0 else -limit
-    if a.overflow == ERROR and fault[0] < 0:
-        fault[0] = index
-        fault[1] = total
-    return wrapped
+
+@jit
+def begin(bias, outputs, a, acc, first):
+    """acc = bias, clamped as any sum is."""
+    low, high = limits(a)
+    for o in range(np.uintp(outputs)):
+        exact = np.int64(bias[o])
+        acc[o] = min(max(exact, low), high)
+        first[o] = exact if exact != acc[o] else 0
+
+
+@jit
+def add_products(value, weights, start, step, channel, outputs, a, acc, first):
+    """acc[channel + j] += value * weights[start + j*step], clamped, for j < outputs."""
+    low, high = limits(a)
+    o, tap, stride = np.uintp(channel), np.uintp(start), np.uintp(step)
+    for j in range(np.uintp(outputs)):
+        exact = acc[o + j] + value * np.int64(weights[tap + j * stride])
+        kept = min(max(exact, low), high)
+        unseen = kept != exact and first[o + j] == 0
+        first[o + j] = exact if unseen else first[o + j]
+        acc[o + j] = kept
+
+
+@jit
+def finish(index, outputs, a, acc, first, fault):
+    """Wrap the exact sums under WRAP; report the first overflow under ERROR."""
+    if a.overflow == WRAP:
+        spare = 64 - a.bits
+        for o in range(np.uintp(outputs)):
+            acc[o] = (acc[o] << spare) >> spare
+    elif a.overflow == ERROR and fault[0] < 0:
+        for o in range(outputs):
+            if first[o] != 0:
+                fault[0] = index + o
+                fault[1] = first[o]
+                return

@@ -52,13 +52,21 @@ def weighted_step(row, arena, constants, fault):
         fully_connected(x, weights, bias, f, r, y, patch, sums.view(np.int32))
     elif operation == table.CONV2D_ORDERED:
         g, r, a = conv_structs(row, arena, constants)
-        conv2d_ordered(x, weights, bias, g, r, a, y, sums.view(np.int64), fault)
+        conv2d_ordered(x, weights, bias, g, r, a, y, *halves(sums), fault)
     elif operation == table.DEPTHWISE_CONV2D_ORDERED:
         g, r, a = conv_structs(row, arena, constants)
-        depthwise_conv2d_ordered(x, weights, bias, g, r, a, y, sums.view(np.int64), fault)
+        depthwise_conv2d_ordered(x, weights, bias, g, r, a, y, *halves(sums), fault)
     else:
         f, r, a = fully_connected_structs(row, arena, constants)
-        fully_connected_ordered(x, weights, bias, f, r, a, y, sums.view(np.int64), fault)
+        fully_connected_ordered(x, weights, bias, f, r, a, y, *halves(sums), fault)
+
+
+@jit
+def halves(scratch):
+    """Two int64 arrays of equal length in one piece of scratch."""
+    wide = scratch.view(np.int64)
+    half = len(wide) // 2
+    return wide[:half], wide[half:]
 
 
 @jit
