@@ -1,6 +1,7 @@
 """npusim: a bit-exact simulator of INT8 neural accelerators."""
 
 from .engine import Prefix, Session
+from .formats import load, save
 from .graph import Accumulator, Graph, ModelError, Node, Quantization, Tensor
 from .reference import quantize
 
@@ -13,6 +14,8 @@ __all__ = [
     "Quantization",
     "Session",
     "Tensor",
+    "load",
     "quantize",
+    "save",
 ]
 __version__ = "0.1.0"

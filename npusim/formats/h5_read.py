@@ -5,7 +5,7 @@ before it is read; nothing is unpickled.
 """
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,8 @@ FORMAT = "npusim graph"
 ATTRIBUTE_LIMIT = 2**16
 REMEDY = "the file is damaged, or was not written by npusim"
 
-_PARSE_ERRORS = (OSError, RuntimeError, KeyError, TypeError, ValueError, MemoryError)
+# h5py's ways to say that a file is broken.
+_BROKEN = (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError)
 
 
 def parse(data: bytes, file_name: str) -> Graph:
@@ -33,7 +34,7 @@ def parse(data: bytes, file_name: str) -> Graph:
             graph = _READERS[_version(file)](_Reader(len(data)), file)
     except ModelError as error:
         raise ModelError(f"{file_name}: {error}") from error
-    except _PARSE_ERRORS as error:  # h5py's ways to say that the file is broken
+    except _BROKEN as error:
         reason = " ".join(str(error).split())
         raise ModelError(f"{file_name}: must be HDF5, got {reason}; {REMEDY}") from error
     check(graph, file_name)
@@ -154,6 +155,14 @@ def _decoded(where: str, dtype: np.dtype, source: Any) -> str:
     return bytes(value).decode("utf-8")
 
 
+def _names(objects: Iterable[str | bytes]) -> Iterator[str]:
+    """Names, which h5py gives as bytes where they are no UTF-8."""
+    for name in objects:
+        if isinstance(name, bytes):
+            raise ModelError(f"{name!r}: names must be UTF-8; {REMEDY}")
+        yield name
+
+
 def _graph_1(reader: _Reader, file: h5py.File) -> Graph:
     """A graph in version 1 of the format."""
     accumulator = None
@@ -171,7 +180,7 @@ def _graph_1(reader: _Reader, file: h5py.File) -> Graph:
         profile=reader.text(file, "profile"),
         accumulator=accumulator,
         layout=reader.text(file, "layout"),
-        provenance={key: reader.string(provenance, key) for key in provenance},
+        provenance={key: reader.string(provenance, key) for key in _names(provenance)},
     )
 
 
@@ -211,8 +220,8 @@ def _node(reader: _Reader, group: h5py.Group) -> Node:
         name=reader.text(group, "name"),
         inputs=reader.integers(group, "inputs"),
         outputs=reader.integers(group, "outputs"),
-        attributes={name: reader.value(attributes, name) for name in attributes.attrs},
-        given={name: reader.array(given, name, *DTYPES) for name in given},
+        attributes={name: reader.value(attributes, name) for name in _names(attributes.attrs)},
+        given={name: reader.array(given, name, *DTYPES) for name in _names(given)},
     )
 
 
