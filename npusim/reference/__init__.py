@@ -113,7 +113,7 @@ def _image_by_image(
         for x, t in zip(inputs, tensors, strict=True)
         if t.data is None
     ]
-    count = max(*counts, 1)
+    count = max([1, *counts])
     parts = [
         np.split(x, count) if t.data is None else [x] * count
         for x, t in zip(inputs, tensors, strict=True)

@@ -122,7 +122,8 @@ def _broadcast(kernel, a, b, p):
 def _ordered(kernel, operands, a, y):
     """Run an ordered kernel; an overflow it notes is raised as the reference raises it."""
     fault = np.full(2, -1, np.int64)
-    kernel(*operands, a, y.reshape(-1), np.empty(y.shape[-1], np.int64), fault)
+    acc, first = np.empty((2, y.shape[-1]), np.int64)
+    kernel(*operands, a, y.reshape(-1), acc, first, fault)
     if fault[0] >= 0:
         coordinate = tuple(int(i) for i in np.unravel_index(fault[0], y.shape))
         raise ArithmeticError(
