@@ -19,6 +19,7 @@ from .profiles import PROFILES
 RANK_LIMIT = 8
 DIMENSION_LIMIT = 2**31 - 1
 NAME_LIMIT = 4096
+STREAM_LIMIT = 2**32 - 1
 ACTIVATION_BYTES = 2**30
 LAYOUTS = ("NHWC", "NCHW")
 
@@ -39,6 +40,7 @@ def check(graph: Graph, where: str = "") -> None:
 
 def _check(graph: Graph) -> None:
     _check_settings(graph)
+    _check_names("graph", [graph.name])
     _check_names("tensor", (tensor.name for tensor in graph.tensors))
     _check_names("node", (node.name for node in graph.nodes))
     for tensor in graph.tensors:
@@ -57,12 +59,19 @@ def _check_settings(graph: Graph) -> None:
         )
     if graph.layout not in LAYOUTS:
         raise ModelError(f"layout: must be NHWC or NCHW, got {graph.layout!r}")
+    for key, text in graph.provenance.items():
+        if not key.isidentifier() or not text.isprintable():
+            raise ModelError(
+                f"provenance {key}: must be an identifier with printable text, got {text[:80]!r}"
+            )
 
 
 def _check_names(what: str, names: Iterable[str]) -> None:
     for name, count in Counter(names).items():
-        if not 1 <= len(name) <= NAME_LIMIT:
-            raise ModelError(f"{what}: name must have 1..{NAME_LIMIT} characters, got {len(name)}")
+        if not 1 <= len(name) <= NAME_LIMIT or not name.isprintable():
+            raise ModelError(
+                f"{what}: name must have 1..{NAME_LIMIT} printable characters, got {name[:80]!r}"
+            )
         if count > 1:
             raise ModelError(f"{what} {name}: name must be unique, got {count} of them")
 
@@ -77,9 +86,12 @@ def _check_tensor(tensor: Tensor) -> None:
     if any(not 1 <= d <= DIMENSION_LIMIT for d in tensor.shape):
         raise ModelError(f"dimensions must be 1..2^31 - 1, got {tensor.shape}")
     if (tensor.kind == "constant") != (tensor.data is not None):
-        raise ModelError("a constant, and only a constant, must have values")
+        having = "without" if tensor.data is None else "with"
+        raise ModelError(f"values must be those of a constant, got {tensor.kind} {having} values")
     if tensor.data is not None and tensor.data.shape != tensor.shape:
         raise ModelError(f"values must have the shape {tensor.shape}, got {tensor.data.shape}")
+    if not 0 <= tensor.stream <= STREAM_LIMIT:
+        raise ModelError(f"stream must be 0..2^32 - 1, got {tensor.stream}")
     if tensor.quantization is not None:
         _check_quantization(tensor, tensor.quantization)
 
@@ -111,25 +123,25 @@ def _check_quantization(tensor: Tensor, q: Quantization) -> None:
 
 
 def _check_ends(graph: Graph) -> None:
-    """Graph inputs are the tensors of that kind; outputs are made by nodes."""
-    for what, indices in (("input", graph.inputs), ("output", graph.outputs)):
+    """Graph inputs are the tensors of that kind; outputs are tensors that nodes make."""
+    for what, kind, indices in (
+        ("inputs", "input", graph.inputs),
+        ("outputs", "activation", graph.outputs),
+    ):
         if not indices:
-            raise ModelError(f"graph {what}s: must be at least one, got none")
+            raise ModelError(f"graph {what}: must be at least one, got none")
         for index, count in Counter(indices).items():
-            if not 0 <= index < len(graph.tensors):
-                raise ModelError(
-                    f"graph {what}s: must be tensors 0..{len(graph.tensors) - 1}, got {index}"
-                )
+            tensor = _tensor_at(graph, index, f"graph {what}")
             if count > 1:
-                name = graph.tensors[index].name
-                raise ModelError(f"graph {what}s: must differ, got {name} {count} times")
+                raise ModelError(f"graph {what}: must differ, got {tensor.name} {count} times")
+            if tensor.kind != kind:
+                raise ModelError(
+                    f"graph {what}: must be of kind {kind}, got the {tensor.kind} {tensor.name}"
+                )
     inputs = frozenset(graph.inputs)
     for index, tensor in enumerate(graph.tensors):
-        if (tensor.kind == "input") != (index in inputs):
-            raise ModelError(
-                f"tensor {tensor.name}: the graph's inputs must be the tensors of kind input, "
-                f"got kind {tensor.kind}"
-            )
+        if tensor.kind == "input" and index not in inputs:
+            raise ModelError(f"tensor {tensor.name}: must be one of the graph's inputs, got none")
 
 
 def _check_order(graph: Graph) -> None:
@@ -137,41 +149,37 @@ def _check_order(graph: Graph) -> None:
     made = {i for i, tensor in enumerate(graph.tensors) if tensor.kind != "activation"}
     for node in graph.nodes:
         _named(_label(node), check_operands, node)
-        for index in (*node.inputs, *node.outputs):
-            if not ABSENT <= index < len(graph.tensors):
-                raise ModelError(
-                    f"{_label(node)}: tensors must be 0..{len(graph.tensors) - 1}, got {index}"
-                )
         for index in node.inputs:
-            if index != ABSENT and index not in made:
+            if index == ABSENT:
+                continue
+            tensor = _tensor_at(graph, index, _label(node))
+            if index not in made:
                 raise ModelError(
-                    f"{_label(node)}: inputs must be made by earlier nodes, "
-                    f"got {graph.tensors[index].name}"
+                    f"{_label(node)}: inputs must be made by earlier nodes, got {tensor.name}"
                 )
-        output = node.outputs[0]
-        if output == ABSENT or output in made:
-            raise ModelError(f"{_label(node)}: {_why_not_written(graph, output)}")
-        made.add(output)
+        _check_write(graph, node, made)
+        made.update(node.outputs)
     for index, tensor in enumerate(graph.tensors):
         if index not in made:
-            raise ModelError(
-                f"tensor {tensor.name}: must be made by a node, got none that makes it"
-            )
-    for index in graph.outputs:
-        if graph.tensors[index].kind != "activation":
-            raise ModelError(
-                f"graph outputs: must be made by nodes, got the {graph.tensors[index].kind} "
-                f"{graph.tensors[index].name}"
-            )
+            raise ModelError(f"tensor {tensor.name}: must be made by a node, got none that does")
 
 
-def _why_not_written(graph: Graph, index: int) -> str:
-    if index == ABSENT:
-        return "output must be given, got none"
-    tensor = graph.tensors[index]
+def _check_write(graph: Graph, node: Node, made: set[int]) -> None:
+    tensor = _tensor_at(graph, node.outputs[0], _label(node))
     if tensor.kind != "activation":
-        return f"must not write a tensor of kind {tensor.kind}, got {tensor.name}"
-    return f"must write a tensor that no other node writes, got {tensor.name}"
+        raise ModelError(
+            f"{_label(node)}: output must be an activation, got the {tensor.kind} {tensor.name}"
+        )
+    if node.outputs[0] in made:
+        raise ModelError(
+            f"{_label(node)}: output must be written by one node only, got {tensor.name} again"
+        )
+
+
+def _tensor_at(graph: Graph, index: int, where: str) -> Tensor:
+    if not 0 <= index < len(graph.tensors):
+        raise ModelError(f"{where}: tensors must be 0..{len(graph.tensors) - 1}, got {index}")
+    return graph.tensors[index]
 
 
 def _check_memory(graph: Graph) -> None:
@@ -182,7 +190,7 @@ def _check_memory(graph: Graph) -> None:
         if total > ACTIVATION_BYTES:
             raise ModelError(
                 f"tensor {tensor.name}: activations must fit in {ACTIVATION_BYTES} bytes together, "
-                f"got {tensor.shape} after {len(graph.tensors)} tensors"
+                f"got {total} with its {tensor.shape}"
             )
 
 

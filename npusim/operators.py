@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .graph import ABSENT, Graph, ModelError, Node, Quantization, Tensor
-from .parameters import bind, output_channels
+from .kernels.table import CODE_TYPES, RESCALES
+from .multiplier import quantize_multiplier
+from .parameters import activation_range, bind, output_channels, quantization, scale
 from .shapes import output_shape
 
 LONGEST = 2**31 - 1
 SOFTMAX_SCALE, SOFTMAX_ZERO_POINT = 1 / 256, -128
 SHIFTS = (-31, 31)
 INT8 = ("int8",)
-CODES = ("int8", "uint8", "int16")
+CODES = ("int8", "uint8", "int16", "int32")
 ANY = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
 
@@ -103,7 +105,7 @@ RULES: Mapping[str, Rule] = {
     "transpose": Rule(_X, ANY, (), (1, 8), {"permutation": _PERMUTATION}, moves=True),
     "softmax": Rule(_X, INT8, INT8, (1, 8), {"beta": _BETA}),
     "quantize": Rule(_X, ("float32", *CODES), CODES, (0, 8), {}),
-    "dequantize": Rule(_X, CODES, ("float32",), (0, 8), {}),
+    "dequantize": Rule(_X, CODE_TYPES, ("float32",), (0, 8), {}),
     "relu": Rule(_X, INT8, INT8, (0, 8), {}),
     "relu6": Rule(_X, INT8, INT8, (0, 8), {}),
 }
@@ -257,6 +259,13 @@ def _pool2d(node: Node, operands: list[Tensor], y: Tensor) -> None:
         raise ModelError(f"padding must be less than the kernel {(height, width)}, got {padding}")
 
 
+def _quantize(node: Node, operands: list[Tensor], y: Tensor) -> None:
+    x = operands[0]
+    known = y.dtype in CODE_TYPES if x.dtype == "float32" else (x.dtype, y.dtype) in RESCALES
+    if not known:
+        raise ModelError(f"types must be a pair that TFLite Micro has, got {x.dtype} to {y.dtype}")
+
+
 def _softmax(node: Node, operands: list[Tensor], y: Tensor) -> None:
     assert y.quantization is not None
     scale, zero_point = float(y.quantization.scale[0]), int(y.quantization.zero_point[0])
@@ -275,6 +284,7 @@ _SPECIAL: Mapping[str, Callable[[Node, list[Tensor], Tensor], None]] = {
     "average_pool2d": _pool2d,
     "max_pool2d": _pool2d,
     "softmax": _softmax,
+    "quantize": _quantize,
 }
 
 
@@ -298,9 +308,19 @@ def _check_given(graph: Graph, node: Node) -> None:
 
 
 def _check_parameters(graph: Graph, node: Node) -> None:
-    """The scales must give parameters that the kernels can hold."""
+    """The scales must give parameters that the kernels can hold.
+
+    A weighted node's largest scale answers for all of its channels.
+    """
+    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     try:
-        bind(graph, node)
+        if "weights" not in RULES[node.op].operands:
+            bind(graph, node)
+            return
+        activation_range(y, node.attributes["activation"])
+        if not node.given:
+            weights = quantization(graph.tensors[node.inputs[1]])
+            quantize_multiplier(scale(x) * float(weights.scale.max()) / scale(y))
     except (ValueError, OverflowError) as error:
         raise ModelError(f"scales must give parameters in range: {error}") from error
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ..graph import ModelError
 
 TABLE_LIMIT = 100_000
+SHARING_LIMIT = 4
 DAMAGED = "the file is damaged or of another kind"
 
 _UINT16 = struct.Struct("<H")
@@ -62,33 +63,47 @@ def root(data: bytes) -> int:
 def verify(data: bytes, table: Table, position: int) -> None:
     """Prove that `table` at `position`, and all it refers to, lies inside `data`.
 
-    Every reference counts against TABLE_LIMIT, shared ones too, so that time and memory stay
-    within bounds however the offsets are knotted.
+    Every reference counts against the limits, shared ones too, so that time and memory stay within
+    bounds however the offsets are knotted.
     raises   ModelError naming table and field
     """
+    budget = _Budget(TABLE_LIMIT, SHARING_LIMIT * len(data))
     pending = [(table, position)]
-    visited = 0
     while pending:
-        current, at = pending.pop()
-        children = list(_children(data, current, at, TABLE_LIMIT - visited))
-        visited += len(children)
-        pending.extend(children)
+        pending.extend(_children(data, *pending.pop(), budget))
 
 
-def _children(data: bytes, table: Table, position: int, budget: int) -> Iterator[tuple[Table, int]]:
+@dataclass
+class _Budget:
+    """What may still be referred to."""
+
+    tables: int
+    vector_bytes: int
+
+    def spend(self, where: str, tables: int = 0, vector_bytes: int = 0) -> None:
+        self.tables -= tables
+        self.vector_bytes -= vector_bytes
+        if self.tables < 0:
+            raise ModelError(f"{where}: tables must be at most {TABLE_LIMIT}, got more; {DAMAGED}")
+        if self.vector_bytes < 0:
+            raise ModelError(f"{where}: vectors must not be shared so often; {DAMAGED}")
+
+
+def _children(
+    data: bytes, table: Table, position: int, budget: _Budget
+) -> Iterator[tuple[Table, int]]:
     """Check one table's own fields; the tables it refers to."""
     for name, kind, at in _present_fields(data, table, position):
         where = f"{table.name}.{name}"
         if isinstance(kind, Vector):
-            _elements(data, at, kind.width, where)
+            _, length = _elements(data, at, kind.width, where)
+            budget.spend(where, vector_bytes=kind.width * length)
         elif isinstance(kind, Table):
+            budget.spend(where, tables=1)
             yield kind, _follow(data, at, where)
         elif isinstance(kind, Tables):
             start, length = _elements(data, at, 4, where)
-            if length > budget:
-                raise ModelError(
-                    f"{where}: a model may hold {TABLE_LIMIT} tables, got more; {DAMAGED}"
-                )
+            budget.spend(where, tables=length)
             for element in range(start, start + 4 * length, 4):
                 yield kind.element, _follow(data, element, where)
 

@@ -55,10 +55,14 @@ def _version(file: h5py.File) -> int:
 
 
 class _Reader:
-    """Objects and values of a file of `size` bytes, each checked before it is read."""
+    """Objects and values of a file of `size` bytes, each checked before it is read.
+
+    All arrays together may not be longer than the file: nothing is stored once and read often.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self._left = size
 
     def group(self, parent: h5py.Group, name: str) -> h5py.Group:
         return self._object(parent, name, h5py.Group)
@@ -78,6 +82,9 @@ class _Reader:
             raise ModelError(f"{dataset.name}: must be stored in one piece; {REMEDY}")
         if prod(dataset.shape) * dataset.dtype.itemsize > dataset.id.get_storage_size():
             raise ModelError(f"{dataset.name}: must be stored whole, got {dataset.shape}; {REMEDY}")
+        self._left -= dataset.nbytes
+        if self._left < 0:
+            raise ModelError(f"{dataset.name}: arrays must fit in the file of {self.size} bytes")
         return dataset[()]
 
     def string(self, parent: h5py.Group, name: str) -> str:

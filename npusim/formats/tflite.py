@@ -5,6 +5,7 @@ classes follow one, constants must fill their buffers exactly, and the finished 
 """
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ import tflite
 
 from ..check import check
 from ..graph import ABSENT, Graph, ModelError, Node
+from . import files
 from . import tflite_schema as schema
 from .flatbuffer import root, verify
 from .tflite_operators import SUPPORTED, Operands, Support
@@ -41,11 +43,12 @@ def load(path: str | Path) -> Graph:
 
     raises   ModelError `file: node or tensor: rule, got value; remedy`
     """
-    return parse(Path(path).read_bytes(), Path(path).name)
+    return parse(files.read(path), Path(path).name)
 
 
 def parse(data: bytes, file_name: str) -> Graph:
     """As `load`, from the bytes of a file."""
+    file_name = printable(os.fsencode(file_name))
     try:
         model, subgraph = _open(data)
         operators = _operators(model, subgraph)
