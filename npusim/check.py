@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .check_nodes import check_node, check_operands
 from .graph import ABSENT, DTYPES, Graph, ModelError, Node, Quantization, Tensor
-from .operators import check_node, check_operands
 from .parameters import LIMITS
 from .profiles import PROFILES
 

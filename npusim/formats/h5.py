@@ -46,24 +46,11 @@ def to_bytes(graph: Graph) -> bytes:
 
 
 def _write_graph(file: h5py.File, graph: Graph) -> None:
-    _attributes(
-        file,
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "name": graph.name,
-            "profile": graph.profile,
-            "layout": graph.layout,
-        },
-    )
+    _attributes(file, {"format": FORMAT, "version": VERSION, "name": graph.name})
+    _attributes(file, {"profile": graph.profile, "layout": graph.layout})
     if graph.accumulator is not None:
-        _attributes(
-            file,
-            {
-                "accumulator_bits": graph.accumulator.bits,
-                "accumulator_overflow": graph.accumulator.overflow,
-            },
-        )
+        bits, overflow = graph.accumulator.bits, graph.accumulator.overflow
+        _attributes(file, {"accumulator_bits": bits, "accumulator_overflow": overflow})
     file["inputs"] = np.array(graph.inputs, np.int64)
     file["outputs"] = np.array(graph.outputs, np.int64)
     provenance = file.create_group("provenance")
