@@ -151,5 +151,5 @@ def accumulate_steps(
     """gradient (n,) += sum_i c_i * (clamp(original + k*z_i) - original)."""
     w = original.astype(np.int64)
     for i, coefficient in enumerate(c):
-        z = sign_tile(stream, i, 0, w.size)
+        z = sign_tile(stream, i, 0, w.size).astype(np.int64)
         gradient += coefficient * (np.clip(w + k * z, -128, 127) - w)

@@ -31,8 +31,7 @@ def rails(k: int) -> Rails:
 
     raises   ValueError unless 1 <= k <= 126
     """
-    if not 1 <= k <= 126:
-        raise ValueError(f"perturb: k must be 1..126 weight steps, got {k}")
+    _check_step(k)
     return Rails(k - 127, 127 - k)
 
 
@@ -54,20 +53,23 @@ def perturb(weights: NDArray[np.int8], k: int, stream: Stream, sample: int) -> N
     k         weight steps; a negative one goes the other way (central differences)
     stream    of the tensor and step, see `prng.sign_stream`
     sample    0 for the first perturbation
-    raises    TypeError for another dtype or layout
+    raises    TypeError for another dtype or layout, ValueError for k or a sample out of range
     """
+    _check_step(abs(k))
     check_range("sample", sample, 1 << 32)
     add_signs(flat_codes(weights), k, stream, sample)
 
 
 def restore(weights: NDArray[np.int8], k: int, stream: Stream, sample: int) -> None:
     """weights -= k*z_sample, in place: undoes `perturb` with the same arguments."""
+    _check_step(abs(k))
     check_range("sample", sample, 1 << 32)
     add_signs(flat_codes(weights), -k, stream, sample)
 
 
 def advance(weights: NDArray[np.int8], k: int, stream: Stream, sample: int) -> None:
     """From one perturbation to the next in one pass: weights += k*(z_(sample+1) - z_sample)."""
+    _check_step(abs(k))
     check_range("next sample", sample + 1, 1 << 32)
     move_signs(flat_codes(weights), k, stream, sample)
 
@@ -116,3 +118,8 @@ def add_signs_saturated(
     """weights (n,) = clamp(original + k*z) to int8."""
     z = sign_tile(stream, sample, 0, weights.size).astype(np.int16)
     weights[:] = np.clip(original + k * z, *FULL_RANGE)
+
+
+def _check_step(k: int) -> None:
+    if not 1 <= k <= 126:
+        raise ValueError(f"perturb: k must be 1..126 weight steps, got {k}")

@@ -66,7 +66,7 @@ def signs(seed: int, step: int, sample: int, tensor: int, n: int) -> NDArray[np.
 def sign_tile(stream: Stream, sample: int, first: int, n: int) -> NDArray[np.int8]:
     """Signs of the weights first .. first+n-1: a part of what `signs` gives."""
     check_range("sample", sample, 1 << 32)
-    check_range("last weight", first + n, 128 << 32)
+    check_range("last weight", first + max(n, 1) - 1, 128 << 32)
     z = np.empty(n, np.int8)
     fill_signs(stream, sample, first, z)
     return z
@@ -74,8 +74,8 @@ def sign_tile(stream: Stream, sample: int, first: int, n: int) -> NDArray[np.int
 
 def sign_block(stream: Stream, sample: int, q: int, n: int) -> NDArray[np.int8]:
     """Signs (q, n) of the samples sample .. sample+q-1, for products with a matrix of signs."""
-    check_range("last sample", sample + q, 1 << 32)
-    check_range("last weight", n, 128 << 32)
+    check_range("last sample", sample + max(q, 1) - 1, 1 << 32)
+    check_range("last weight", max(n, 1) - 1, 128 << 32)
     z = np.empty((q, n), np.int8)
     fill_sign_block(stream, sample, z)
     return z
@@ -84,7 +84,7 @@ def sign_block(stream: Stream, sample: int, q: int, n: int) -> NDArray[np.int8]:
 def random_words(stream: Stream, sample: int, first: int, n: int) -> NDArray[np.uint32]:
     """Words first .. first+n-1 of a stream; word i is word i mod 4 of block i div 4."""
     check_range("sample", sample, 1 << 32)
-    check_range("last word", first + n, 4 << 32)
+    check_range("last word", first + max(n, 1) - 1, 4 << 32)
     words = np.empty(n, np.uint32)
     fill_words(stream, sample, first, words)
     return words

@@ -20,3 +20,10 @@ def shared():
         return path
 
     return find
+
+
+@pytest.fixture(params=["numpy", "numba"])
+def backend(request, monkeypatch):
+    """Runs the test with the NumPy functions of zo, then with the compiled ones."""
+    monkeypatch.setenv("NPUSIM_ISA", "numpy" if request.param == "numpy" else "portable")
+    return request.param
