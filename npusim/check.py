@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .check_nodes import check_node, check_operands
+from .check_nodes import check_node, check_operands, check_shape
 from .graph import ABSENT, DTYPES, Graph, ModelError, Node, Quantization, Tensor
 from .parameters import LIMITS
 from .profiles import PROFILES
@@ -50,6 +50,7 @@ def _check(graph: Graph) -> None:
     _check_memory(graph)
     for node in graph.nodes:
         _named(_label(node), check_node, graph, node)
+        check_shape(graph, node)
 
 
 def _check_settings(graph: Graph) -> None:

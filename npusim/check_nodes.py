@@ -38,11 +38,15 @@ def check_node(graph: Graph, node: Node) -> None:
             f"input and output must have one quantisation, got {_described(x.quantization)} and "
             f"{_described(y.quantization)}"
         )
-    derived = output_shape(graph, node)
-    if y.shape != derived:
-        raise ModelError(f"output must be {derived}, got {y.shape}")
     _check_given(graph, node)
     _check_parameters(graph, node)
+
+
+def check_shape(graph: Graph, node: Node) -> None:
+    """Check that the output has the shape that follows from the inputs'."""
+    derived, declared = output_shape(graph, node), graph.tensors[node.outputs[0]].shape
+    if declared != derived:
+        raise ModelError(f"{node.name}/{node.op}: output must be {derived}, got {declared}")
 
 
 def check_operands(node: Node) -> None:
@@ -77,17 +81,17 @@ def _check_types(node: Node, rule: Rule, operands: list[Tensor], y: Tensor) -> N
     if all(tensor.data is not None for tensor in operands):
         raise ModelError("must read a tensor that is not a constant, got constants only")
     for name, tensor in [*zip(rule.operands, operands, strict=False), ("output", y)]:
-        if rule.y and tensor.dtype in CODES and tensor.quantization is None:
+        given = name == "bias" or (name == "weights" and node.given)
+        _check_scales(name, tensor, bool(rule.y) and not given)
+
+
+def _check_scales(name: str, tensor: Tensor, needed: bool) -> None:
+    if tensor.quantization is None:
+        if needed and tensor.dtype in CODES:
             raise ModelError(f"{name} must have a scale and zero point, got none")
-        if name not in ("weights", "bias") and tensor.quantization is not None:
-            _check_per_tensor(name, tensor.quantization)
-
-
-def _check_per_tensor(name: str, quantization: Quantization) -> None:
-    if quantization.axis is not None:
-        raise ModelError(
-            f"{name} must be quantised per tensor, got {len(quantization.scale)} scales"
-        )
+    elif tensor.quantization.axis is not None and name not in ("weights", "bias"):
+        count = len(tensor.quantization.scale)
+        raise ModelError(f"{name} must be quantised per tensor, got {count} scales")
 
 
 def _check_attributes(node: Node, rule: Rule, rank: int) -> None:
@@ -143,13 +147,11 @@ def _check_weights(constants: list[Tensor], axis: int, outputs: int) -> None:
             raise ModelError(f"{name} must be a constant, got the {tensor.kind} {tensor.name}")
         if tensor.dtype != dtype:
             raise ModelError(f"{name} must be {dtype}, got {tensor.dtype}{_quantise(tensor.dtype)}")
-    assert weights.quantization is not None
-    if weights.quantization.axis not in (None, axis):
-        raise ModelError(
-            f"weights must be quantised along axis {axis}, got {weights.quantization.axis}"
-        )
-    if weights.quantization.zero_point.any():
-        wrong = weights.quantization.zero_point[weights.quantization.zero_point != 0][0]
+    q = weights.quantization
+    if q is not None and q.axis not in (None, axis):
+        raise ModelError(f"weights must be quantised along axis {axis}, got {q.axis}")
+    if q is not None and q.zero_point.any():
+        wrong = q.zero_point[q.zero_point != 0][0]
         raise ModelError(
             f"weights must have zero point 0, got {wrong}; quantise them symmetrically"
         )

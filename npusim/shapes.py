@@ -150,7 +150,7 @@ def output_shape(graph: Graph, node: Node, shapes: Mapping[int, Shape] | None = 
         out = OUTPUT_SHAPE[node.op](inputs, node.attributes)
     except (ValueError, IndexError, ZeroDivisionError) as error:
         raise ModelError(f"{node.name}/{node.op}: {error}") from error
-    if any(d < 0 for d in out):
+    if any(d < 1 for d in out):
         raise ModelError(
             f"{node.name}/{node.op}: the kernel must fit into the padded input, "
             f"got input {inputs[0]} and output {out}"
