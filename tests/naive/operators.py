@@ -39,13 +39,17 @@ def conv2d(
 ) -> np.ndarray:
     """x (N, H, W, C), weights (O, KH, KW, I), bias (O) or None -> (N, OH, OW, O)."""
     acc = conv2d_accumulators(x, weights, bias, quantization[0][1], window)
-    return _requantize_channels(acc, quantization, activation)
+    return requantize_channels(acc, quantization, activation)
 
 
 def conv2d_accumulators(
     x: Any, weights: Any, bias: Any, x_zero_point: int, window: Window, step: Step = operator.add
 ) -> np.ndarray:
-    """The sums of conv2d as Python integers; `step` adds one product to the accumulator."""
+    """The sums of conv2d as Python integers.
+
+    `step` adds a number to the accumulator: first the bias, then every product in the order kernel
+    row, kernel column, input channel.
+    """
     (n, h, w, c), (o, kh, kw, i) = np.shape(x), np.shape(weights)
     (oh, ow), origin = _output_size((h, w), (kh, kw), window)
     x, weights = np.asarray(x).tolist(), np.asarray(weights).tolist()
@@ -53,7 +57,7 @@ def conv2d_accumulators(
     acc = np.zeros((n, oh, ow, o), object)
     for b, row, column, out in np.ndindex(acc.shape):
         first = out // per_group * i
-        total = 0 if bias is None else int(bias[out])
+        total = 0 if bias is None else step(0, int(bias[out]))
         for r, s, ih, iw in _cells((row, column), (kh, kw), (h, w), origin, window):
             for k in range(i):
                 code = x[b][ih][iw][first + k]
@@ -67,7 +71,7 @@ def depthwise_conv2d(
 ) -> np.ndarray:
     """x (N, H, W, C), weights (1, KH, KW, C*M), bias (C*M) or None -> (N, OH, OW, C*M)."""
     acc = depthwise_conv2d_accumulators(x, weights, bias, quantization[0][1], window)
-    return _requantize_channels(acc, quantization, activation)
+    return requantize_channels(acc, quantization, activation)
 
 
 def depthwise_conv2d_accumulators(
@@ -79,7 +83,7 @@ def depthwise_conv2d_accumulators(
     x, weights = np.asarray(x).tolist(), np.asarray(weights).tolist()
     acc = np.zeros((n, oh, ow, o), object)
     for b, row, column, out in np.ndindex(acc.shape):
-        total = 0 if bias is None else int(bias[out])
+        total = 0 if bias is None else step(0, int(bias[out]))
         for r, s, ih, iw in _cells((row, column), (kh, kw), (h, w), origin, window):
             code = x[b][ih][iw][out // (o // c)]
             total = step(total, (code - x_zero_point) * weights[0][r][s][out])
@@ -92,7 +96,7 @@ def fully_connected(
 ) -> np.ndarray:
     """x (..., I), weights (O, I), bias (O) or None -> (rows, O), or (..., O) with keep_dims."""
     acc = fully_connected_accumulators(x, weights, bias, quantization[0][1])
-    y = _requantize_channels(acc, quantization, activation)
+    y = requantize_channels(acc, quantization, activation)
     return y.reshape(*np.shape(x)[:-1], -1) if keep_dims else y
 
 
@@ -104,7 +108,7 @@ def fully_connected_accumulators(
     x, weights = np.reshape(x, (-1, i)).tolist(), np.asarray(weights).tolist()
     acc = np.zeros((len(x), o), object)
     for row, out in np.ndindex(acc.shape):
-        total = 0 if bias is None else int(bias[out])
+        total = 0 if bias is None else step(0, int(bias[out]))
         for k in range(i):
             total = step(total, (x[row][k] - x_zero_point) * weights[out][k])
         acc[row, out] = total
@@ -231,7 +235,7 @@ def relu6(x: Any, affine: Affine) -> np.ndarray:
     return _each(lambda code: clamp(code, low, high), x)
 
 
-def _requantize_channels(acc: np.ndarray, quantization: Weighted, activation: str) -> np.ndarray:
+def requantize_channels(acc: np.ndarray, quantization: Weighted, activation: str) -> np.ndarray:
     """The tail of every weighted operator: wrap, requantise, zero point, clamp."""
     (x_scale, _), w_scales, (y_scale, y_zero) = quantization
     channels = acc.shape[-1]

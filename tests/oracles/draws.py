@@ -113,6 +113,11 @@ def codes_near(rng: Generator, shape: Sequence[int], around: int, reach: int) ->
     return np.clip(near, -128, 127).astype(np.int8)
 
 
+def reals(x: NDArray[Any], quantization: Affine) -> NDArray[np.float64]:
+    """The numbers that codes stand for."""
+    return quantization.scale * (x.astype(np.float64) - quantization.zero_point)
+
+
 def window(
     rng: Generator, size: tuple[int, int], kernel: tuple[int, int], dilated: bool
 ) -> Window | None:
@@ -137,12 +142,12 @@ def window_output(size: tuple[int, int], kernel: tuple[int, int], walk: Window) 
 
 def fitted(
     rng: Generator,
-    reals: NDArray[np.float64],
+    values: NDArray[np.float64],
     ties: bool,
     name: str = "none",
     dtype: type = np.int8,
 ) -> Affine:
-    """An output quantisation under which most of `reals` are not clamped.
+    """An output quantisation under which most of `values` are not clamped.
 
     Zero and the bulk of the values that activation `name` lets through take 20 % to 95 % of the
     type's range, in a fifth of cases up to 150 %; the zero point puts them inside, or is drawn
@@ -150,10 +155,10 @@ def fitted(
     """
     limits = np.iinfo(dtype)
     width = limits.max - limits.min
-    bulk = np.percentile(np.clip(reals, *ACTIVATION_BOUNDS[name]), [3, 97])
+    bulk = np.percentile(np.clip(values, *ACTIVATION_BOUNDS[name]), [3, 97])
     low, high = min(bulk[0], 0.0), max(bulk[1], 0.0)
     share = rng.uniform(0.95, 1.5) if rng.random() < 0.2 else rng.uniform(0.2, 0.95)
-    scale = max(high - low, 1e-6) / (width * share)
+    scale = (high - low or 1.0) / (width * share)
     scale = float32(power_of_two(scale) if ties else scale)
     room = max(width - (high - low) / scale, 0.0)
     start = limits.min + rng.uniform(0.0, room) - low / scale

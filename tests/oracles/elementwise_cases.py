@@ -8,6 +8,7 @@ TFLite Micro's limits:
 * dequantize takes int8, uint8 and int16;
 * softmax needs an output scale of 1/256 and zero point of -128, aborts unless
   beta * scale > 2^-26, and aborts on a row whose sum of exponentials reaches 512.
+* a fused relu6 or relu_n1_to_1 needs s_y above 6/2^31 or 1/2^31.
 Broadcasting in add and mul works up to rank 6; cases go to rank 4.
 """
 
@@ -68,7 +69,7 @@ def relu(rng: Generator) -> Drawn:
     ties = bool(rng.random() < draws.TIES)
     x_affine = draws.affine(rng, ties)
     x = _operand(rng, _shape(rng), x_affine)
-    y_affine = draws.fitted(rng, _reals(x, x_affine), ties, "relu")
+    y_affine = draws.fitted(rng, draws.reals(x, x_affine), ties, "relu")
     tensors = [draws.tensor("x", x, x_affine), draws.output(x.shape, y_affine)]
     arguments = {"x": x, "quantization": (x_affine, y_affine)}
     return Drawn(tensors, tflite_builder.relu(0, 1), (x,), arguments)
@@ -91,7 +92,7 @@ def quantize(rng: Generator) -> Drawn:
         return _quantize_real(rng, target, ties)
     x_affine = draws.affine(rng, ties)._replace(zero_point=draws.zero_point(rng, source))
     x = draws.codes(rng, _shape(rng), x_affine.zero_point, source)
-    y_affine = draws.fitted(rng, _reals(x, x_affine), ties, dtype=target)
+    y_affine = draws.fitted(rng, draws.reals(x, x_affine), ties, dtype=target)
     if {source, target} == {np.int8, np.uint8} and rng.random() < 0.3:
         offset = 128 if target is np.uint8 else -128
         y_affine = Affine(x_affine.scale, x_affine.zero_point + offset)
@@ -127,6 +128,11 @@ def softmax(rng: Generator) -> Drawn:
     return Drawn(tensors, tflite_builder.softmax(0, 1, beta), (x,), arguments)
 
 
+def summable(y: Affine, a: Affine, b: Affine) -> Affine:
+    """An output quantisation whose scale is not too small for add."""
+    return y._replace(scale=max(y.scale, draws.float32(ADD_RANGE * max(a.scale, b.scale))))
+
+
 def _binary(
     rng: Generator,
     build: Callable[..., Operation],
@@ -140,14 +146,14 @@ def _binary(
     a_shape, b_shape = _shapes(rng)
     a, b = _operand(rng, a_shape, affines[0]), _operand(rng, b_shape, affines[1])
     if name in ("relu6", "relu_n1_to_1"):
-        spread = float(np.abs(combine(_reals(a, affines[0]), _reals(b, affines[1]))).mean())
+        spread = float(
+            np.abs(combine(draws.reals(a, affines[0]), draws.reals(b, affines[1]))).mean()
+        )
         wanted = rng.uniform(0.2, 0.6) * draws.ACTIVATION_BOUNDS[name][1] / max(spread, 1e-9)
         factor = draws.power_of_two(wanted if combine is np.add else wanted**0.5)
         affines = (_scaled(affines[0], factor), _scaled(affines[1], factor))
-    reals = combine(_reals(a, affines[0]), _reals(b, affines[1]))
-    y_affine = draws.fitted(rng, reals, ties, name)
-    smallest = ADD_RANGE * max(affines[0].scale, affines[1].scale)
-    y_affine = y_affine._replace(scale=max(y_affine.scale, draws.float32(smallest)))
+    reals = combine(draws.reals(a, affines[0]), draws.reals(b, affines[1]))
+    y_affine = summable(draws.fitted(rng, reals, ties, name), *affines)
     tensors = [draws.tensor("a", a, affines[0]), draws.tensor("b", b, affines[1])]
     inputs: tuple[NDArray[Any], ...] = (a, b)
     if rng.random() < CONSTANT_SHARE:
@@ -195,10 +201,6 @@ def _operand(rng: Generator, shape: tuple[int, ...], affine: Affine) -> NDArray[
     if rng.random() < 0.1:
         return draws.codes_near(rng, shape, affine.zero_point, 3)
     return draws.codes(rng, shape, affine.zero_point)
-
-
-def _reals(x: NDArray[Any], affine: Affine) -> NDArray[np.float64]:
-    return affine.scale * (x.astype(np.float64) - affine.zero_point)
 
 
 def _scaled(affine: Affine, factor: float) -> Affine:

@@ -28,6 +28,9 @@ ACTIVATION = {
     "relu_n1_to_1": schema.ActivationFunctionType.RELU_N1_TO_1,
     "relu6": schema.ActivationFunctionType.RELU6,
 }
+OPERATOR_NAMES = {
+    code: name for name, code in vars(schema.BuiltinOperator).items() if isinstance(code, int)
+}
 TENSOR_TYPE = {
     np.dtype(np.float32): schema.TensorType.FLOAT32,
     np.dtype(np.int32): schema.TensorType.INT32,
@@ -214,6 +217,11 @@ def relu(x: int, output: int) -> Operation:
 def relu6(x: int, output: int) -> Operation:
     """RELU6 as an operator of its own."""
     return _operation("RELU6", 2, (x,), output, "NONE", None)
+
+
+def operator_name(operation: Operation) -> str:
+    """The schema's name of an operation, such as "CONV_2D"."""
+    return OPERATOR_NAMES[operation.code]
 
 
 def _operation(

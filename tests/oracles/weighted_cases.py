@@ -1,6 +1,6 @@
 """Cases of the operators with weights: conv2d, depthwise_conv2d, fully_connected.
 
-Five kinds of layer, drawn by `_layer`:
+Five kinds of layer, drawn by `layer`:
 * "full": weights use all of int8, channel scales lie within a factor of four;
 * "spread": channel scales lie within a factor of 10^4, the weights' size goes against it;
 * "hot": inputs near their zero point and few small weights, so most multipliers are above 1;
@@ -66,11 +66,11 @@ def conv2d(rng: Generator) -> Drawn:
         if n * oh * ow * o * kernel[0] * kernel[1] * i <= MAX_MACS:
             break
     name = draws.activation(rng)
-    layer = _layer(rng, (n, *size, i * groups), (o, *kernel, i), 0, name)
-    tensors, indices = _tensors(layer, (n, oh, ow, o), 0)
+    drawn = _layer(rng, (n, *size, i * groups), (o, *kernel, i), 0, name)
+    tensors, indices = layer_tensors(drawn, (n, oh, ow, o), 0)
     operation = tflite_builder.conv_2d(indices, len(indices), walk, name)
-    arguments = _arguments(layer) | {"window": tuple(walk), "activation": name}
-    return Drawn(tensors, operation, (layer.x,), arguments)
+    arguments = _arguments(drawn) | {"window": tuple(walk), "activation": name}
+    return Drawn(tensors, operation, (drawn.x,), arguments)
 
 
 def depthwise_conv2d(rng: Generator) -> Drawn:
@@ -86,11 +86,11 @@ def depthwise_conv2d(rng: Generator) -> Drawn:
         if n * oh * ow * c * m * kernel[0] * kernel[1] <= MAX_MACS:
             break
     name = draws.activation(rng)
-    layer = _layer(rng, (n, *size, c), (1, *kernel, c * m), 3, name)
-    tensors, indices = _tensors(layer, (n, oh, ow, c * m), 3)
+    drawn = _layer(rng, (n, *size, c), (1, *kernel, c * m), 3, name)
+    tensors, indices = layer_tensors(drawn, (n, oh, ow, c * m), 3)
     operation = tflite_builder.depthwise_conv_2d(indices, len(indices), walk, m, name)
-    arguments = _arguments(layer) | {"window": tuple(walk), "activation": name}
-    return Drawn(tensors, operation, (layer.x,), arguments)
+    arguments = _arguments(drawn) | {"window": tuple(walk), "activation": name}
+    return Drawn(tensors, operation, (drawn.x,), arguments)
 
 
 def fully_connected(rng: Generator) -> Drawn:
@@ -100,12 +100,12 @@ def fully_connected(rng: Generator) -> Drawn:
     o = int(rng.integers(1, MAX_CHANNELS, endpoint=True))
     keep_dims = bool(rng.random() < 0.5)
     name = draws.activation(rng)
-    layer = _layer(rng, (*rows, i), (o, i), 0, name)
+    drawn = _layer(rng, (*rows, i), (o, i), 0, name)
     shape = (*rows, o) if keep_dims else (math.prod(rows), o)
-    tensors, indices = _tensors(layer, shape, 0)
+    tensors, indices = layer_tensors(drawn, shape, 0)
     operation = tflite_builder.fully_connected(indices, len(indices), keep_dims, name)
-    arguments = _arguments(layer) | {"keep_dims": keep_dims, "activation": name}
-    return Drawn(tensors, operation, (layer.x,), arguments)
+    arguments = _arguments(drawn) | {"keep_dims": keep_dims, "activation": name}
+    return Drawn(tensors, operation, (drawn.x,), arguments)
 
 
 def _image(rng: Generator) -> tuple[int, tuple[int, int], tuple[int, int]]:
@@ -115,24 +115,23 @@ def _image(rng: Generator) -> tuple[int, tuple[int, int], tuple[int, int]]:
     return n, kernel, draws.pair(rng, MAX_SIDE)
 
 
-def _layer(
+def layer(
     rng: Generator,
-    x_shape: tuple[int, ...],
+    kind: str,
+    source: tuple[NDArray[np.int8], Affine],
     w_shape: tuple[int, ...],
     axis: int,
     activation: str,
 ) -> Layer:
-    """Draw everything but the geometry; `axis` is the weights' output channel."""
-    kind = str(rng.choice(KINDS, p=KIND_WEIGHTS))
-    ties = bool(rng.random() < draws.TIES)
+    """Draw weights, bias and quantisation for given input codes.
+
+    `axis` is the weights' output channel; an input scale that is a power of two makes all scales
+    powers of two.
+    """
+    x, x_affine = source
+    ties = draws.power_of_two(x_affine.scale) == x_affine.scale
     biased = kind == "deep" or (kind != "wrapping" and bool(rng.random() < 0.8))
-    x_affine = draws.affine(rng, ties)
     y_affine = _output_affine(rng, activation, ties, biased)
-    x = (
-        draws.codes_near(rng, x_shape, x_affine.zero_point, 2)
-        if kind in ("hot", "wrapping")
-        else draws.codes(rng, x_shape, x_affine.zero_point)
-    )
     level = _channel_levels(rng, kind, w_shape[axis])
     weights = _weights(rng, kind, w_shape, axis, level)
     multiplier = _multipliers(rng, kind, level, _deviations(x, x_affine, weights, axis))
@@ -142,6 +141,32 @@ def _layer(
     per_output = np.broadcast_to(w_scale / y_affine.scale * x_affine.scale, w_shape[axis])
     bias = _bias(rng, activation, per_output, y_affine) if biased else None
     return Layer(x, weights, bias, x_affine, w_scale, y_affine)
+
+
+def layer_tensors(
+    drawn: Layer, y_shape: tuple[int, ...], axis: int
+) -> tuple[list[Tensor], tuple[int, ...]]:
+    """The file's tensors x, weights, perhaps bias, y; and the indices of all but y."""
+    weights = constant("weights", drawn.weights, drawn.w_scale)._replace(axis=axis)
+    tensors = [draws.tensor("x", drawn.x, drawn.x_affine), weights]
+    if drawn.bias is not None:
+        bias_scale = (drawn.x_affine.scale * drawn.w_scale.astype(np.float64)).astype(np.float32)
+        tensors.append(constant("bias", drawn.bias, bias_scale))
+    indices = tuple(range(len(tensors)))
+    return [*tensors, draws.output(y_shape, drawn.y_affine)], indices
+
+
+def _layer(
+    rng: Generator, x_shape: tuple[int, ...], w_shape: tuple[int, ...], axis: int, activation: str
+) -> Layer:
+    """Draw everything but the geometry."""
+    kind = str(rng.choice(KINDS, p=KIND_WEIGHTS))
+    x_affine = draws.affine(rng, bool(rng.random() < draws.TIES))
+    if kind in ("hot", "wrapping"):
+        x = draws.codes_near(rng, x_shape, x_affine.zero_point, 2)
+    else:
+        x = draws.codes(rng, x_shape, x_affine.zero_point)
+    return layer(rng, kind, (x, x_affine), w_shape, axis, activation)
 
 
 def _output_affine(rng: Generator, activation: str, ties: bool, biased: bool) -> Affine:
@@ -180,8 +205,8 @@ def _weights(
     by_axis = [-1 if i == axis else 1 for i in range(len(shape))]
     wanted = np.clip(11 / level, 0.02, 127).reshape(by_axis)
     size = np.maximum(np.rint(wanted), 1)
-    drawn = np.rint(rng.uniform(-1, 1, shape) * size)
-    return (drawn * (rng.random(shape) < wanted)).astype(np.int8)
+    dense = np.rint(rng.uniform(-1, 1, shape) * size)
+    return (dense * (rng.random(shape) < wanted)).astype(np.int8)
 
 
 def _deviations(
@@ -218,25 +243,12 @@ def _bias(
     return np.clip(np.rint(real), -INT32_MAX, INT32_MAX).astype(np.int32)
 
 
-def _tensors(
-    layer: Layer, y_shape: tuple[int, ...], axis: int
-) -> tuple[list[Tensor], tuple[int, ...]]:
-    """The file's tensors x, weights, perhaps bias, y; and the indices of all but y."""
-    weights = constant("weights", layer.weights, layer.w_scale)._replace(axis=axis)
-    tensors = [draws.tensor("x", layer.x, layer.x_affine), weights]
-    if layer.bias is not None:
-        bias_scale = (layer.x_affine.scale * layer.w_scale.astype(np.float64)).astype(np.float32)
-        tensors.append(constant("bias", layer.bias, bias_scale))
-    indices = tuple(range(len(tensors)))
-    return [*tensors, draws.output(y_shape, layer.y_affine)], indices
-
-
-def _arguments(layer: Layer) -> dict[str, object]:
+def _arguments(drawn: Layer) -> dict[str, object]:
     return {
-        "x": layer.x,
-        "weights": layer.weights,
-        "bias": layer.bias,
-        "quantization": (layer.x_affine, layer.w_scale.tolist(), layer.y_affine),
+        "x": drawn.x,
+        "weights": drawn.weights,
+        "bias": drawn.bias,
+        "quantization": (drawn.x_affine, drawn.w_scale.tolist(), drawn.y_affine),
     }
 
 

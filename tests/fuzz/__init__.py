@@ -1,0 +1,1 @@
+"""npusim against the outside oracles and the naive twins on random cases."""

@@ -1,0 +1,54 @@
+"""Run a model in every executor of npusim and say where it differs from what an oracle gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.cases import Case
+
+from npusim import Accumulator, Graph, Session
+from npusim.formats import tflite
+
+EXECUTORS = ("numpy", "portable")  # values of NPUSIM_ISA
+
+
+def open_session(
+    graph: Graph, executor: str, threads: int = 1, accumulator: Accumulator | None = None
+) -> Session:
+    """A session of one executor."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("NPUSIM_ISA", executor)
+        return Session(graph, threads=threads, accumulator=accumulator)
+
+
+def named_inputs(graph: Graph, inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Inputs in the file's order, by the names a session knows them by."""
+    names = [graph.tensors[index].name for index in graph.inputs]
+    return dict(zip(names, inputs, strict=True))
+
+
+def disagreements(
+    case: Case, expected: NDArray[Any], accumulator: Accumulator | None = None
+) -> Iterator[str]:
+    """One line for each executor whose output is not `expected`, bit for bit and in its type."""
+    graph = tflite.parse(case.model, case.op)
+    for executor in EXECUTORS:
+        session = open_session(graph, executor, accumulator=accumulator)
+        actual = session.run(named_inputs(graph, case.inputs))
+        assert isinstance(actual, np.ndarray)
+        fault = difference(actual, expected)
+        if fault:
+            yield f"{executor}: {fault}; {case.description}"
+
+
+def difference(actual: NDArray[Any], expected: NDArray[Any]) -> str | None:
+    """How two arrays differ in type, shape or bits; a session gives a scalar as one row."""
+    if actual.dtype != expected.dtype or actual.shape != (expected.shape or (1,)):
+        return f"{actual.dtype} {actual.shape} instead of {expected.dtype} {expected.shape}"
+    if actual.tobytes() != expected.tobytes():
+        return f"{int(np.sum(actual != expected))} of {actual.size} elements differ"
+    return None
