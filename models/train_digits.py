@@ -19,7 +19,7 @@ from .images import Labelled, digits, to_int8
 from .quantize_network import quantize_network
 
 PROVENANCE = {
-    "made by": "models/train_digits.py",
+    "script": "models/train_digits.py",
     "data": "UCI handwritten digits, https://doi.org/10.24432/C50P49, CC BY 4.0",
     "licence": "Apache-2.0",
 }
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     session = npusim.Session(graph)
     for name, part in parts._asdict().items():
         reals = forward(parameters, real(part.images))[2]
-        codes = session.run(to_int8(part.images))
+        codes = np.asarray(session.run(to_int8(part.images)))
         print(f"{name:10} float {accuracy(reals, part)}  int8 {accuracy(codes, part)}")
     digest = hashlib.sha256(options.output.read_bytes()).hexdigest()
     print(f"{options.output}: {options.output.stat().st_size} bytes, sha256 {digest}")

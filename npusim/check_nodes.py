@@ -17,7 +17,14 @@ from .parameters import activation_range, bind, output_channels, quantization, s
 from .shapes import output_shape
 
 SOFTMAX_SCALE, SOFTMAX_ZERO_POINT = 1 / 256, -128
-SHIFTS = (-31, 31)
+GIVEN = {
+    "multiplier": (0, LONGEST),
+    "shift": (-31, 31),
+    "statistics_mean": (-(255 << 16), 255 << 16),
+    "statistics_deviation": (0, 255 << 16),
+}
+"""What a weighted node may be given, int32 (O,): its legal values, statistics in 2^-16 code."""
+PAIRS = (("multiplier", "shift"), ("statistics_mean", "statistics_deviation"))
 
 
 def check_node(graph: Graph, node: Node) -> None:
@@ -81,7 +88,7 @@ def _check_types(node: Node, rule: Rule, operands: list[Tensor], y: Tensor) -> N
     if all(tensor.data is not None for tensor in operands):
         raise ModelError("must read a tensor that is not a constant, got constants only")
     for name, tensor in [*zip(rule.operands, operands, strict=False), ("output", y)]:
-        given = name == "bias" or (name == "weights" and node.given)
+        given = name == "bias" or (name == "weights" and "multiplier" in node.given)
         _check_scales(name, tensor, bool(rule.y) and not given)
 
 
@@ -201,17 +208,19 @@ _SPECIAL: Mapping[str, Callable[[Node, list[Tensor], Tensor], None]] = {
 
 
 def _check_given(graph: Graph, node: Node) -> None:
-    """Multiplier and shift that were given: int32 (O,), of weighted nodes only."""
+    """What was given: int32 (O,), of weighted nodes only, and nothing without its partner."""
     if not node.given:
         return
-    if "weights" not in RULES[node.op].operands or set(node.given) != {"multiplier", "shift"}:
+    paired = {name for pair in PAIRS if not node.given.keys().isdisjoint(pair) for name in pair}
+    if "weights" not in RULES[node.op].operands or paired != node.given.keys():
         raise ModelError(
-            "given parameters must be multiplier and shift of a weighted node, "
+            "given parameters must be multiplier and shift of a weighted node, or "
+            "statistics_mean and statistics_deviation, "
             f"got {', '.join(sorted(node.given))}"
         )
     shape = (output_channels(node, graph.tensors[node.inputs[1]]),)
-    for name, low, high in (("multiplier", 0, LONGEST), ("shift", *SHIFTS)):
-        values = node.given[name]
+    for name, values in node.given.items():
+        low, high = GIVEN[name]
         if values.dtype != np.int32 or values.shape != shape:
             raise ModelError(f"{name} must be int32 {shape}, got {values.dtype} {values.shape}")
         outside = values[(values < low) | (values > high)]
@@ -230,7 +239,7 @@ def _check_parameters(graph: Graph, node: Node) -> None:
             bind(graph, node)
             return
         activation_range(y, node.attributes["activation"])
-        if not node.given:
+        if "multiplier" not in node.given:
             weights = quantization(graph.tensors[node.inputs[1]])
             quantize_multiplier(scale(x) * float(weights.scale.max()) / scale(y))
     except (ValueError, OverflowError) as error:

@@ -1,0 +1,120 @@
+"""Adaptation without labels: channel statistics matched to those of the source, in integers.
+
+    R  = deviation_source / deviation_target               clamped to 1/4 .. 4
+    M' = R * M
+    b' = b + (mean_source / R - mean_target) / M           in accumulator units
+
+Layer by layer, each measured behind the adapted ones before it: one forward of the new images per
+layer. Only biases, multipliers and shifts change. A channel is left alone where either deviation is
+below half a code (dead, or silent in one of the two), or where its bias would leave +-2^30 or its
+shift -31..31. The relu's cut is taken as it is: one pass on what is visible is worth as much as
+matching the accumulators before the relu, and more passes gain nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from npusim import Session
+
+from .moments import FRACTION, Moments, Statistics, measure_statistics, stored_statistics
+from .numbers import floor_log2, rs_channels
+
+SILENT = 1 << (FRACTION - 1)
+"""Below this deviation, in 2^-16 code, a channel says nothing."""
+RATIO_MIN, RATIO_MAX = 1 << (FRACTION - 2), 1 << (FRACTION + 2)
+BIAS_LIMIT = 2**30
+SHIFT_MIN, SHIFT_MAX = -31, 31
+
+
+class Adaptation(NamedTuple):
+    """What `adapt` did.
+
+    adapted    node name -> how many of its channels changed
+    channels   node name -> how many it has
+    forwards   forwards of one image
+    """
+
+    adapted: dict[str, int]
+    channels: dict[str, int]
+    forwards: int
+
+
+class Scales(NamedTuple):
+    """Bias, multiplier and shift of a layer's channels, int32 (C,)."""
+
+    bias: NDArray[np.int32]
+    multiplier: NDArray[np.int32]
+    shift: NDArray[np.int32]
+
+
+def adapt(session: Session, images: np.ndarray, statistics: Statistics | None = None) -> Adaptation:
+    """Match the statistics of `images` to the source's, in place in the session.
+
+    images       (N, ..) unlabelled, codes or real numbers; about 100 are enough
+    statistics   of the source, from `measure_statistics`; those stored in the graph if None
+    returns      counts; `session.snapshot()` is the adapted graph
+    raises       ValueError when there are no statistics, or no images
+    """
+    source = stored_statistics(session.graph) if statistics is None else statistics
+    if not source:
+        raise ValueError(
+            f"adapt: graph {session.graph.name} must hold statistics of its source, got none; "
+            "measure them on source images with measure_statistics"
+        )
+    adapted: dict[str, int] = {}
+    for node in session.graph.nodes:
+        if node.name in source:
+            target = measure_statistics(session, images, [node.name])[node.name]
+            r = session.requantization[node.name]
+            layer = Scales(session.biases[node.name], r.multiplier, r.shift)
+            adapted[node.name] = match_channels(layer, source[node.name], target)
+    channels = {name: len(session.biases[name]) for name in adapted}
+    return Adaptation(adapted, channels, len(images) * len(adapted))
+
+
+def match_channels(layer: Scales, source: Moments, target: Moments) -> int:
+    """Change a layer's channels, in place, so that target moments become source moments.
+
+    returns   how many channels changed
+    """
+    alive = (source.deviation >= SILENT) & (target.deviation >= SILENT) & (layer.multiplier > 0)
+    ratio = deviation_ratio(source.deviation, target.deviation)
+    wanted = ((source.mean.astype(np.int64) << FRACTION) + (ratio >> 1)) // ratio - target.mean
+    bias = layer.bias + accumulator_units(wanted, layer)
+    multiplier, shift = scaled(layer, ratio)
+    alive &= np.abs(bias) < BIAS_LIMIT
+    alive &= (shift >= SHIFT_MIN) & (shift <= SHIFT_MAX)
+    for values, changed in zip(layer, (bias, multiplier, shift), strict=True):
+        values[alive] = changed[alive]
+    return int(np.count_nonzero(alive))
+
+
+def deviation_ratio(source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.int64]:
+    """source / target in Q16, to nearest, clamped to 1/4 .. 4."""
+    divisor = np.maximum(target.astype(np.int64), 1)
+    ratio = ((source.astype(np.int64) << FRACTION) + (divisor >> 1)) // divisor
+    return np.clip(ratio, RATIO_MIN, RATIO_MAX)
+
+
+def accumulator_units(wanted: NDArray[np.int64], layer: Scales) -> NDArray[np.int64]:
+    """wanted * 2^-16 / M to nearest, ties toward +inf; wanted in 2^-16 output code, below 2^28.
+
+    M = multiplier * 2^(shift - 31). Where the quotient is 2^31 or more the result is 2^31.
+    """
+    left = 31 - FRACTION - layer.shift.astype(np.int64)
+    # |wanted| * 2^left >= 2^62 and multiplier < 2^31: the quotient is 2^31 or more
+    far = np.abs(wanted) >> np.clip(62 - left, 0, 62) != 0
+    numerator = np.where(far, 0, wanted) << np.maximum(left, 0)
+    divisor = np.maximum(layer.multiplier.astype(np.int64), 1) << np.maximum(-left, 0)
+    return np.where(far, 2**31, (numerator + (divisor >> 1)) // divisor)
+
+
+def scaled(layer: Scales, ratio: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Multiplier in [2^30, 2^31) and shift of M * ratio, ratio in Q16; a multiplier 0 stays 0."""
+    product = layer.multiplier * ratio  # below 2^49
+    excess = floor_log2(np.maximum(product, 1)) - 30
+    multiplier = rs_channels(product[None, :, None], excess)[0, :, 0]
+    carry = multiplier >> 31  # rounded up to 2^31
+    return multiplier >> carry, layer.shift + excess + carry - FRACTION
