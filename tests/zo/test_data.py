@@ -8,10 +8,10 @@ import zipfile
 import h5py
 import numpy as np
 import pytest
-from npusim.models.images import digits, to_int8
 from PIL import Image
 
 from npusim import Graph, Quantization, Tensor
+from npusim.models.images import digits, to_int8
 from zo.data import DataError, Normalization, in_memory, load, split, to_input
 
 

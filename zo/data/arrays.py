@@ -6,6 +6,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+
 from npusim.models.images import digits
 
 from .dataset import DataError, Dataset, in_memory
