@@ -14,7 +14,7 @@ def quantize(
     source    TFLite AffineQuantize
     """
     limits = np.iinfo(dtype)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         quotient = np.asarray(x, np.float32) / np.float32(scale)
     low, high = limits.min - zero_point, limits.max - zero_point
     inside = np.where(quotient > low, np.minimum(quotient, high), np.float32(low))
@@ -30,4 +30,5 @@ def dequantize(x: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
     x         int8, uint8 or int16, any shape
     source    TFLite reference_ops::Dequantize
     """
-    return (float(scale) * (x.astype(np.int64) - zero_point)).astype(np.float32)
+    with np.errstate(over="ignore"):
+        return (float(scale) * (x.astype(np.int64) - zero_point)).astype(np.float32)

@@ -12,7 +12,6 @@ import pytest
 from conformance.goldens import parameters, path_of
 
 import npusim
-from npusim.formats import load
 
 FILE = "tflm_model_goldens.h5"
 MODELS = "_tflite"
@@ -40,7 +39,7 @@ def test_every_layer_matches_tflite_micro(case, tmp_path):
         path.write_bytes(file[MODELS][model][...].tobytes())
         recorded = {name: data[...] for name, data in file[model][run].items()}
     x = recorded.pop("input")
-    graph = load(path)
+    graph = npusim.load(path)
     actual = dict(npusim.Session(graph, threads=1).trace(x))
     names = {t.stream: t.name for t in graph.tensors}
     assert len(recorded) == len(graph.nodes)
