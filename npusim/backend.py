@@ -5,12 +5,14 @@ rows that hold others. NPUSIM_ISA in the environment chooses: `numpy`, or `porta
 """
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +20,7 @@ import numpy as np
 from . import parameters, reference
 from .arena import Buffer, tensor_bytes
 from .graph import Graph
-from .headroom import accumulator
+from .headroom import AccumulatorError, overflow_message
 from .kernels import table
 from .kernels.structs import Requantization
 from .plan import Plan, build_plan
@@ -59,7 +61,8 @@ class Layout:
             tensor = graph.tensors[i]
             values = np.ascontiguousarray(rows[:, column : column + size]).view(tensor.dtype)
             shape = tensor.shape or (1,)
-            out[i] = values.reshape(len(rows) * shape[0], *shape[1:])
+            aligned = np.require(values, requirements="A")
+            out[i] = aligned.reshape(len(rows) * shape[0], *shape[1:])
         return out
 
     def write(self, values: dict[int, np.ndarray], count: int) -> np.ndarray:
@@ -119,6 +122,24 @@ class NumpyBackend:
     def execute(
         self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool
     ) -> np.ndarray:
+        try:
+            return self._execute(entry, source, nodes, leave)
+        except ArithmeticError:
+            pass  # of the node it met first; report the image that comes first, as kernels do
+
+        def fails(last: int) -> bool:
+            try:
+                self._execute(entry, source[: last + 1], nodes, leave)
+            except ArithmeticError:
+                return True
+            return False
+
+        first = bisect_left(range(len(source) - 1), True, key=fails)
+        return self._execute(entry, source[: first + 1], nodes, leave)
+
+    def _execute(
+        self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout
+    ) -> np.ndarray:
         values = self._constants | entry.read(self._graph, source)
         chosen = range(len(self._graph.nodes))[nodes]
         reference.execute(self._graph, chosen, self._bound, values)
@@ -172,7 +193,10 @@ class CompiledBackend:
     @contextmanager
     def _arena(self, nbytes: int) -> Iterator[np.ndarray]:
         """Memory for one thread, kept for the next run."""
-        arena = self._arenas.pop() if self._arenas else np.empty(0, np.int8)
+        try:
+            arena = self._arenas.pop()
+        except IndexError:  # all are in use; asking first would not do, threads come at once
+            arena = np.empty(nbytes, np.int8)
         if len(arena) < nbytes:
             arena = np.empty(nbytes, np.int8)
         yield arena
@@ -196,13 +220,9 @@ class CompiledBackend:
             return
         image, node_index, index, value = min(found, key=lambda fault: int(fault[0])).tolist()
         node = self._graph.nodes[node_index]
-        shape = self._graph.tensors[node.outputs[0]].shape
-        n, *rest = (int(i) for i in np.unravel_index(index, shape))
-        raise ArithmeticError(
-            f"{node.name}/{node.op}: accumulator: must stay in {accumulator(self._graph).bits} "
-            f"bits, got {value} at output {(image * shape[0] + n, *rest)}; "
-            "use a wider accumulator"
-        )
+        outputs = prod(self._graph.tensors[node.outputs[0]].shape)
+        overflow = AccumulatorError(image * outputs + index, value)
+        raise ArithmeticError(overflow_message(self._graph, node, overflow))
 
 
 def _slices(images: int, threads: int) -> list[slice]:

@@ -39,7 +39,8 @@ def has_bias(node: Node) -> bool:
 def with_biases(graph: Graph) -> Graph:
     """The graph with a bias of zeros for every weighted node that has none.
 
-    The new constants stand behind all others and are called `<node>/bias`.
+    The new constants stand behind all others and are called `<node>/bias`, or `<node>/bias#2` where
+    another tensor is called so.
     """
     tensors = list(graph.tensors)
     nodes = []
@@ -47,11 +48,18 @@ def with_biases(graph: Graph) -> Graph:
         if node.op in WEIGHTED and not has_bias(node):
             zeros = np.zeros(output_channels(node, graph.tensors[node.inputs[1]]), np.int32)
             stream = max(t.stream for t in tensors) + 1
-            tensors.append(Tensor(f"{node.name}/bias", zeros.shape, "int32", "constant",
+            name = _unused(f"{node.name}/bias", {t.name for t in tensors})
+            tensors.append(Tensor(name, zeros.shape, "int32", "constant",
                                   data=zeros, stream=stream))  # fmt: skip
             node = replace(node, inputs=(*node.inputs[:2], len(tensors) - 1))
         nodes.append(node)
     return replace(graph, tensors=tuple(tensors), nodes=tuple(nodes))
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """The name, or the first of name#2, name#3, .. that no tensor has."""
+    candidates = (name, *(f"{name}#{k}" for k in range(2, len(taken) + 2)))
+    return next(candidate for candidate in candidates if candidate not in taken)
 
 
 def with_constants(
@@ -77,16 +85,22 @@ def with_constants(
 
 def _with_requantization(graph: Graph, node: Node, r: Requantization) -> Graph:
     old = requantization(graph, node)
-    if np.array_equal(old.multiplier, r.multiplier) and np.array_equal(old.shift, r.shift):
+    if _equal(old, r):
         return graph
-    if "multiplier" not in node.given and np.array_equal(old.multiplier, r.multiplier):
+    own = {i for i in node.inputs[1:] if i != ABSENT}
+    shared = any(own & set(other.inputs) for other in graph.nodes if other is not node)
+    if not shared and "multiplier" not in node.given:
         scaled = _with_doublings(graph, node, r.shift.astype(np.int64) - old.shift)
-        if np.array_equal(requantization(scaled, node).shift, r.shift):
+        if _equal(requantization(scaled, node), r):
             return scaled
     given = {**node.given, "multiplier": r.multiplier, "shift": r.shift}
     changed = replace(node, given=given)
     nodes = tuple(changed if n.name == node.name else n for n in graph.nodes)
     return replace(graph, nodes=nodes)
+
+
+def _equal(a: Requantization, b: Requantization) -> bool:
+    return np.array_equal(a.multiplier, b.multiplier) and np.array_equal(a.shift, b.shift)
 
 
 def _with_doublings(graph: Graph, node: Node, doublings: np.ndarray) -> Graph:

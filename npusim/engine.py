@@ -71,7 +71,7 @@ class Session:
         self.graph = with_batch(graph, 1) if batch_separable(graph) else graph
         self.threads = _thread_count(threads)
         indices = [find_constant(graph, name) for name in trainable]
-        self.trainable = tuple(graph.tensors[i].name for i in indices)
+        self.trainable = tuple(dict.fromkeys(graph.tensors[i].name for i in indices))
         self._cut = _first_user(graph, indices)
         self._backend: Backend = make_backend(self.graph, frozenset(indices), self.threads)
         self.weights: Mapping[str, np.ndarray] = _Named(
@@ -203,22 +203,30 @@ class _Named(Mapping[str, np.ndarray]):
 def as_codes(values: np.ndarray, tensor: Tensor) -> np.ndarray:
     """The input as a contiguous array of the tensor's type: codes as they are, reals quantised."""
     array = np.asarray(values)
+    _check_shape(array, tensor)
+    real, q = array.dtype.kind == "f", tensor.quantization
+    if real and np.isnan(array).any():
+        raise ValueError(f"input {tensor.name}: real numbers must not be NaN")
+    if array.dtype == tensor.dtype:
+        return np.ascontiguousarray(array)
+    if real and tensor.dtype == "float32":
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(array, np.float32)
+    if real and q is not None:
+        codes = quantize(array, q.scale[0], int(q.zero_point[0]), tensor.dtype)
+        return np.ascontiguousarray(codes)
+    allowed = f"{tensor.dtype} (codes) or floating (real numbers)" if q else tensor.dtype
+    raise TypeError(f"input {tensor.name}: type must be {allowed}, got {array.dtype}")
+
+
+def _check_shape(array: np.ndarray, tensor: Tensor) -> None:
     wanted = tensor.shape
     if array.ndim != len(wanted) or array.shape[1:] != wanted[1:]:
-        shape = "(batch, " + ", ".join(map(str, wanted[1:])) + ")"
-        raise ValueError(f"input {tensor.name}: shape must be {shape}, got {array.shape}")
+        shape = ", ".join(["batch", *map(str, wanted[1:])][: len(wanted)])
+        raise ValueError(f"input {tensor.name}: shape must be ({shape}), got {array.shape}")
     if wanted and array.shape[0] % wanted[0]:
         raise ValueError(f"input {tensor.name}: this graph mixes images of a batch, so the batch "
                          f"must be a multiple of {wanted[0]}, got {array.shape[0]}")  # fmt: skip
-    if array.dtype == np.dtype(tensor.dtype):
-        if array.dtype.kind == "f" and np.isnan(array).any():
-            raise ValueError(f"input {tensor.name}: real numbers must not be NaN")
-        return np.ascontiguousarray(array)
-    if array.dtype.kind != "f" or tensor.quantization is None:
-        raise TypeError(f"input {tensor.name}: type must be {tensor.dtype} (codes) or floating "
-                        f"(real numbers), got {array.dtype}")  # fmt: skip
-    q = tensor.quantization
-    return quantize(array, q.scale[0], int(q.zero_point[0]), tensor.dtype)
 
 
 def _thread_count(threads: int | None) -> int:

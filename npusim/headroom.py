@@ -5,6 +5,8 @@
 Where the bound fits, wrapping, saturating and exact sums agree in every order.
 """
 
+from math import prod
+
 import numpy as np
 
 from .graph import Accumulator, Graph, Node
@@ -12,6 +14,19 @@ from .parameters import LIMITS, bias, zero_point
 from .profiles import find_profile
 
 WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")
+
+
+class AccumulatorError(ArithmeticError):
+    """A sum left an accumulator that must not overflow.
+
+    index   flat index of the output
+    value   the first of its sums that is out of range
+    """
+
+    def __init__(self, index: int, value: int) -> None:
+        super().__init__(f"accumulator: must hold every sum, got {value} at output {index}")
+        self.index = index
+        self.value = value
 
 
 def accumulator(graph: Graph) -> Accumulator:
@@ -49,3 +64,14 @@ def order_matters(bound: int, a: Accumulator) -> bool:
     if a.overflow == "wrap" and a.bits == 32:
         return False
     return bits_needed(bound) > min(a.bits, 32)
+
+
+def overflow_message(graph: Graph, node: Node, overflow: AccumulatorError) -> str:
+    """Where and how a node's sum left the accumulator; the coordinate counts images on axis 0."""
+    shape = graph.tensors[node.outputs[0]].shape
+    image, rest = divmod(overflow.index, prod(shape[1:]))
+    coordinate = (image, *(int(i) for i in np.unravel_index(rest, shape[1:])))
+    return (
+        f"{node.name}/{node.op}: accumulator: must stay in {accumulator(graph).bits} bits, "
+        f"got {overflow.value} at output {coordinate}; use a wider accumulator"
+    )

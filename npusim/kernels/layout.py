@@ -3,7 +3,7 @@
     pad         y[start + sum of i_d * y_strides_d] = x[i], value elsewhere
     transpose   y[i] = x[sum of i_d * x_strides_d]
 
-Elements of one, two or four bytes: the caller views them as int8, int16 or int32.
+Elements of one to eight bytes: the caller views them as int8, int16, int32 or int64.
 """
 
 import numpy as np

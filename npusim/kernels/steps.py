@@ -155,8 +155,10 @@ def pad_step(row, x, y, constants):
         pad(x, shape, strides, start, np.int8(value), y)
     elif size == 2:
         pad(x.view(np.int16), shape, strides, start, np.int16(value), y.view(np.int16))
-    else:
+    elif size == 4:
         pad(x.view(np.int32), shape, strides, start, np.int32(value), y.view(np.int32))
+    else:
+        pad(x.view(np.int64), shape, strides, start, value, y.view(np.int64))
 
 
 @jit
@@ -167,8 +169,10 @@ def transpose_step(row, x, y, constants):
         transpose(x, shape, strides, y)
     elif row[P] == 2:
         transpose(x.view(np.int16), shape, strides, y.view(np.int16))
-    else:
+    elif row[P] == 4:
         transpose(x.view(np.int32), shape, strides, y.view(np.int32))
+    else:
+        transpose(x.view(np.int64), shape, strides, y.view(np.int64))
 
 
 @jit

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import ABSENT, Graph, Node, Tensor
-from ..headroom import accumulator
+from ..headroom import AccumulatorError, accumulator, overflow_message
 from ..kernels.structs import OVERFLOW, Accumulation
 from ..parameters import scale, zero_point
 from .elementwise import add, mul, rescale
@@ -79,8 +79,8 @@ def execute(
         inputs = [values[i] for i in node.inputs if i != ABSENT]
         try:
             values[node.outputs[0]] = _run(graph, node, bound[index], inputs, a)
-        except ArithmeticError as error:
-            raise ArithmeticError(f"{node.name}/{node.op}: {error}") from None
+        except AccumulatorError as overflow:
+            raise ArithmeticError(overflow_message(graph, node, overflow)) from None
 
 
 def accumulation(graph: Graph) -> Accumulation | None:

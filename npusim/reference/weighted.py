@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from ..headroom import AccumulatorError
 from ..kernels.structs import (
     ERROR,
     SATURATE,
@@ -36,7 +37,7 @@ def conv2d(
     bias      int32 (O,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (N, OH, OW, O)
-    raises    ArithmeticError when `a` says so
+    raises    AccumulatorError when `a` says so
     """
     if not _ordered(a):
         acc = sum(_group_product(cells, tap, g.groups) for cells, tap in _taps(x, weights, g))
@@ -60,7 +61,7 @@ def depthwise_conv2d(
     bias      int32 (C*M,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (N, OH, OW, C*M)
-    raises    ArithmeticError when `a` says so
+    raises    AccumulatorError when `a` says so
     """
     repeats = g.o // g.c
     products = (np.repeat(cells, repeats, 3) * tap[0] for cells, tap in _taps(x, weights, g))
@@ -84,7 +85,7 @@ def fully_connected(
     bias      int32 (O,)
     a         None: a 32-bit accumulator that wraps
     returns   int8 (rows, O)
-    raises    ArithmeticError when `a` says so
+    raises    AccumulatorError when `a` says so
     """
     rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
     wide = weights.astype(np.int64)
@@ -152,9 +153,6 @@ def _accumulate(
         fresh = (acc != exact) & ~overflow
         first, overflow = np.where(fresh, exact, first), overflow | fresh
     if a.overflow == ERROR and overflow.any():
-        coordinate = tuple(int(i) for i in np.argwhere(overflow)[0])
-        raise ArithmeticError(
-            f"accumulator: must stay in {a.bits} bits, got {first[coordinate]} "
-            f"at output {coordinate}; use a wider accumulator"
-        )
+        index = int(np.argmax(overflow))
+        raise AccumulatorError(index, int(first.flat[index]))
     return acc

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from npusim import strides
+from npusim.headroom import AccumulatorError
 from npusim.kernels import conv2d as conv2d_kernels
 from npusim.kernels import depthwise_conv2d as depthwise_kernels
 from npusim.kernels import elementwise, layout, ordered, pool
@@ -125,9 +126,5 @@ def _ordered(kernel, operands, a, y):
     acc, first = np.empty((2, y.shape[-1]), np.int64)
     kernel(*operands, a, y.reshape(-1), acc, first, fault)
     if fault[0] >= 0:
-        coordinate = tuple(int(i) for i in np.unravel_index(fault[0], y.shape))
-        raise ArithmeticError(
-            f"accumulator: must stay in {a.bits} bits, got {fault[1]} "
-            f"at output {coordinate}; use a wider accumulator"
-        )
+        raise AccumulatorError(int(fault[0]), int(fault[1]))
     return y

@@ -74,7 +74,7 @@ def test_ordered_kernel_reports_the_overflow_the_reference_reports(op):
         arguments = OPERATORS[op](seed)
         messages = [_overflow(executor, op, *arguments, a) for executor in (reference, shaped)]
         assert messages[0] == messages[1]
-    assert messages[0].startswith("accumulator: must stay in 16 bits, got ")
+    assert messages[0].startswith("accumulator: must hold every sum, got ")
 
 
 def _overflow(executor, op, *arguments):
