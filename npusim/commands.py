@@ -34,9 +34,9 @@ def inspect(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(description.as_dict())
     else:
-        from .describe_page import print_page  # rich is loaded only where it is used
+        from .describe_page import page  # rich is loaded only where it is used
 
-        print_page(description)
+        print(page(description), end="")
     return NEGATIVE if description.unproven else DONE
 
 
@@ -66,6 +66,8 @@ def convert(arguments: argparse.Namespace) -> int:
     path = arguments.output
     if path.suffix.lower() != ".h5":
         raise ValueError(f"{path}: output must be .h5, got {path.suffix or 'no suffix'}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: output must lie in a folder that exists, got {path.parent}")
     graph = load_model(arguments.model, arguments)
     save(graph, path)
     data = path.read_bytes()

@@ -15,7 +15,7 @@ from rich.text import Text
 from .describe import Description, Layer, Port
 
 GAP = 2
-SHORTEST_NODE = 12
+LONGEST_NODE, SHORTEST_NODE = 24, 12
 PIPE_WIDTH = 10_000
 PREFIXES = "kMGTPE"
 
@@ -40,16 +40,18 @@ COLUMNS = (
     Column("bits", "right", lambda x: "" if x.bits is None else str(x.bits)),
     Column("kernel", "left", lambda x: x.kernel),
 )
-FIRST_TO_GO = ("op", "type", "rounding", "bound", "weights", "kernel", "output", "MACs")
+FIRST_TO_GO = ("op", "type", "rounding", "node", "bound", "weights", "kernel", "output", "MACs")
 
 
-def print_page(description: Description, console: Console | None = None) -> None:
-    """Print the page to `console`, standard output if None."""
+def page(description: Description, console: Console | None = None) -> str:
+    """The page, made for `console`: for standard output if None."""
     console = console or Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     table, left_out = _table(description, console.width)
-    _print_lines(console, _heading(description))
-    console.print(table)
-    _print_lines(console, (*_totals(description), *_left_out(left_out)))
+    with console.capture() as captured:
+        _print_lines(console, _heading(description, console.width))
+        console.print(table)
+        _print_lines(console, (*_totals(description), *_left_out(left_out)))
+    return captured.get()
 
 
 def dimensions(shape: Sequence[int]) -> str:
@@ -81,14 +83,15 @@ def _print_lines(console: Console, lines: Iterable[str]) -> None:
         console.print(text, markup=False, highlight=False, no_wrap=True)
 
 
-def _heading(d: Description) -> Iterable[str]:
+def _heading(d: Description, width: int) -> Iterable[str]:
     yield f"{d.name}: profile {d.profile}, accumulator {_accumulator(d)}, layout {d.layout}"
-    file = d.provenance.get("file")
-    if file is not None:
-        yield f"file    {file} ({d.provenance.get('format', 'unknown format')})"
+    if "file" in d.provenance:
+        yield f"file    {d.provenance['file']} ({d.provenance.get('format', 'unknown format')})"
         yield f"sha256  {d.provenance.get('sha256', 'unknown')}"
-    yield from (f"input   {_port(port)}" for port in d.inputs)
-    yield from (f"output  {_port(port)}" for port in d.outputs)
+    for kind, ports in (("input", d.inputs), ("output", d.outputs)):
+        for port in ports:
+            facts = f"{kind:<7} {_port(port)}, "
+            yield facts + shortened(port.name, max(width - len(facts), SHORTEST_NODE))
 
 
 def _accumulator(d: Description) -> str:
@@ -97,7 +100,7 @@ def _accumulator(d: Description) -> str:
 
 def _port(port: Port) -> str:
     codes = "" if port.scale is None else f", scale {port.scale:.6g}, zero point {port.zero_point}"
-    return f"{port.name}: {port.dtype} {dimensions(port.shape)}{codes}"
+    return f"{port.dtype} {dimensions(port.shape)}{codes}"
 
 
 def _table(d: Description, width: int) -> tuple[Table, list[str]]:
@@ -120,15 +123,19 @@ def _table(d: Description, width: int) -> tuple[Table, list[str]]:
 
 
 def _columns_to_drop(widths: dict[str, int], width: int) -> list[str]:
-    """The fewest columns, in the order of FIRST_TO_GO, without which the rest fits."""
-    needed = {**widths, "node": min(widths["node"], SHORTEST_NODE)}
-    dropped: list[str] = []
+    """The fewest columns, in the order of FIRST_TO_GO, without which the rest fits.
+
+    Node names, at their place in that order, are shortened instead.
+    """
+    kept = {**widths, "node": min(widths["node"], LONGEST_NODE)}
     for header in FIRST_TO_GO:
-        kept = [w for h, w in needed.items() if h not in dropped]
-        if sum(kept) + GAP * (len(kept) - 1) <= width:
+        if sum(kept.values()) + GAP * (len(kept) - 1) <= width:
             break
-        dropped.append(header)
-    return dropped
+        if header == "node":
+            kept["node"] = min(kept["node"], SHORTEST_NODE)
+        else:
+            del kept[header]
+    return [header for header in widths if header not in kept]
 
 
 def _totals(d: Description) -> Iterable[str]:
@@ -143,12 +150,12 @@ def _totals(d: Description) -> Iterable[str]:
         first = d.unproven[0]
         yield (
             f"accumulator: {len(d.unproven)} layers may overflow {d.accumulator.bits} bits, "
-            f"the first is {first.node} ({first.bits} bits needed)"
+            f"first {shortened(first.node, LONGEST_NODE)} ({first.bits} bits)"
         )
     else:
         yield (
             f"accumulator: no sum can overflow {d.accumulator.bits} bits; "
-            f"{d.widest.node} needs most, {d.widest.bits} bits"
+            f"{shortened(d.widest.node, LONGEST_NODE)} needs {d.widest.bits}"
         )
 
 

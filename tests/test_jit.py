@@ -1,0 +1,92 @@
+"""The cache of compiled kernels: an edit is always seen, and nobody else's cache is touched."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+from npusim import jit
+
+PACKAGE = Path(jit.__file__).parent
+SHOW_FOLDER = "from npusim.jit import cache_folder; print(cache_folder())"
+CLAMP_300 = "from npusim.kernels.arith import int8_code; print(int8_code(300, 2**30, 1, 0, -9, 9))"
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package's sources, and `run`, which runs a program on it."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "npusim", ignore=ignored)
+    environment = {**os.environ, "NPUSIM_CACHE_DIR": str(tmp_path / "cache"),
+                   "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+
+    def run(program):
+        # isolated from site-packages' editable finder: the copy must come first
+        first = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
+        command = [sys.executable, "-c", first + program]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    return tmp_path / "npusim", run
+
+
+def edit(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def test_edit_of_a_kernel_changes_the_folder(copy):
+    package, run = copy
+    before = run(SHOW_FOLDER)
+    assert before.startswith(str(package.parent / "cache"))
+    edit(package / "kernels" / "pool.py", '"""', '"""Edited. ')
+    assert run(SHOW_FOLDER) != before
+
+
+def test_edit_of_other_code_keeps_the_folder(copy):
+    package, run = copy
+    before = run(SHOW_FOLDER)
+    edit(package / "describe.py", '"""', '"""Edited. ')
+    assert run(SHOW_FOLDER) == before
+
+
+def test_cache_is_used_again_until_a_called_function_changes(copy):
+    package, run = copy
+
+    def compiled():
+        files = sorted((package.parent / "cache").rglob("*.nbc"))
+        return [(path, path.stat().st_mtime_ns) for path in files]
+
+    assert run(CLAMP_300) == "9"
+    first = compiled()
+    assert first
+    assert run(CLAMP_300) == "9"
+    assert compiled() == first
+    edit(package / "kernels" / "arith.py", "min(max(value, low), high)", "max(value, low)")
+    assert run(CLAMP_300) == "300"
+
+
+def test_users_numba_cache_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path))
+    before = numba.config.CACHE_DIR
+
+    @jit.jit
+    def twice(x):
+        return 2 * x
+
+    assert twice(4) == 8
+    assert before == numba.config.CACHE_DIR
+
+
+def test_unwritable_cache_falls_back_to_a_private_folder(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path / "file"))
+    folder = jit.cache_folder.__wrapped__()
+    assert folder.is_dir()
+    assert folder.stat().st_mode & 0o077 == 0
+    folder.rmdir()

@@ -1,0 +1,189 @@
+"""House rules that a program can check: who imports whom, and what kernels must not do."""
+
+import ast
+from pathlib import Path
+
+CLONE = Path(__file__).resolve().parents[1]
+FOLDERS = {"npusim": CLONE / "npusim", "npusim.models": CLONE / "models", "zo": CLONE / "zo"}
+
+# each module of npusim may import only what stands above it; a package's modules each other too
+ORDER = [
+    "jit",
+    "kernels.structs",
+    "kernels.table",
+    "kernels.arith",
+    "kernels",
+    "graph",
+    "multiplier",
+    "profiles",
+    "shapes",
+    "parameters",
+    "headroom",
+    "cost",
+    "operators",
+    "check_nodes",
+    "check",
+    "resize",
+    "reference",
+    "formats",
+    "constants",
+    "strides",
+    "arena",
+    "binding",
+    "plan",
+    "backend",
+    "engine",
+    "head",
+    "images",
+    "ranking",
+    "tensor_files",
+    "describe",
+    "describe_page",
+    "__init__",
+    "command_line",
+    "commands",
+    "cli",
+    "models",
+]
+
+# real numbers in and out (quantize, dequantize), and the float warm-up of a new head
+WITH_FLOATS = {
+    "npusim.kernels.quantize",
+    "npusim.kernels.operands",
+    "npusim.kernels.steps",
+    "zo.kernels.warm_up",
+    "zo.warm_up",
+}
+ALLOCATING = {f"np.{name}" for name in ("empty", "zeros", "ones", "full", "array", "arange")}
+
+
+def modules():
+    """Name -> syntax tree of every module of the project."""
+    found = {}
+    for package, folder in FOLDERS.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            found[".".join((package, *parts))] = ast.parse(path.read_text("utf-8"))
+    return found
+
+
+MODULES = modules()
+
+
+def imports(name, tree):
+    """(line, module) of every import of the project's own modules, wherever it stands."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, resolve(alias.name)) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            package = name.rsplit(".", node.level)[0] if node.level else ""
+            base = ".".join(filter(None, (package, node.module)))
+            found += [(node.lineno, resolve(f"{base}.{alias.name}")) for alias in node.names]
+    return [(line, module) for line, module in found if module]
+
+
+def resolve(dotted):
+    """The project's module that an imported name lives in; None for anything foreign."""
+    while dotted:
+        for candidate in (dotted, f"{dotted}.__init__"):
+            if candidate in MODULES:
+                return candidate
+        dotted = dotted.rpartition(".")[0]
+    return None
+
+
+def position(module):
+    """Place of a module of npusim in ORDER, by the longest entry that covers it."""
+    inner = module.removeprefix("npusim.").removesuffix(".__init__")
+    while inner:
+        if inner in ORDER:
+            return ORDER.index(inner)
+        inner = inner.rpartition(".")[0]
+    raise LookupError(f"{module}: must stand in ORDER of {Path(__file__).name}")
+
+
+NPUSIM = [name for name in MODULES if name.startswith("npusim.")]
+ZO = [name for name in MODULES if name.startswith("zo.")]
+KERNELS = [name for name in NPUSIM if name.startswith("npusim.kernels.")]
+
+
+def test_modules_import_only_what_stands_before_them():
+    offences = [
+        f"{name}:{line} imports {target}"
+        for name in NPUSIM
+        for line, target in imports(name, MODULES[name])
+        if target.startswith("zo.") or not may_import(name, target)
+    ]
+    assert offences == []
+
+
+def may_import(name, target):
+    inside = ORDER[position(name)] == ORDER[position(target)]
+    return inside or position(target) < position(name)
+
+
+def test_order_names_only_modules_that_exist():
+    assert {ORDER[position(name)] for name in NPUSIM} == set(ORDER)
+
+
+def test_imports_have_no_cycle():
+    edges = {name: {t for _, t in imports(name, tree)} - {name} for name, tree in MODULES.items()}
+    while free := {name for name, targets in edges.items() if not targets}:
+        edges = {n: targets - free for n, targets in edges.items() if n not in free}
+    assert edges == {}
+
+
+def test_zo_uses_public_names_of_npusim():
+    offences = [
+        f"{name}:{node.lineno} imports {node.module}.{alias.name}"
+        for name in ZO
+        for node in ast.walk(MODULES[name])
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("npusim")
+        for alias in node.names
+        if "._" in f".{node.module}.{alias.name}"
+    ]
+    assert offences == []
+
+
+def test_kernels_never_raise_allocate_or_print():
+    offences = [
+        f"{name}:{node.lineno} {ast.unparse(node)}"
+        for name in KERNELS
+        for node in ast.walk(MODULES[name])
+        if isinstance(node, ast.Raise | ast.Try | ast.Assert)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) in {"print", *ALLOCATING})
+    ]
+    assert offences == []
+
+
+def test_integer_code_has_no_float():
+    kernels = {name: [tree] for name, tree in MODULES.items() if ".kernels." in name}
+    specifications = {name: twins(MODULES[name]) for name in ZO}
+    offences = [
+        f"{name}:{line} {what}"
+        for name, trees in {**specifications, **kernels}.items()
+        if name not in WITH_FLOATS
+        for tree in trees
+        for line, what in floats(tree)
+    ]
+    assert offences == []
+
+
+def twins(tree):
+    """The functions that specify, in NumPy, what a compiled kernel of zo computes."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [f for f in functions if "twin" in map(ast.unparse, f.decorator_list)]
+
+
+def floats(tree):
+    """(line, what) of float literals, true divisions and float types."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            yield node.lineno, f"holds {node.value}"
+        elif isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div):
+            yield node.lineno, "divides with /"
+        elif isinstance(node, ast.Attribute) and node.attr.startswith("float"):
+            yield node.lineno, f"names {node.attr}"
+        elif isinstance(node, ast.Name) and node.id == "float":
+            yield node.lineno, "names float"
