@@ -75,6 +75,17 @@ def until(graph: Graph, count: int) -> Graph:
     )
 
 
+def frozen_part(graph: Graph, trainable: Iterable[str]) -> Graph:
+    """The nodes before the first one that reads a trainable constant, by tensor names.
+
+    Its outputs are what `Session.prefix` keeps, in the same order.
+    """
+    names = set(trainable)
+    changing = {i for i, tensor in enumerate(graph.tensors) if tensor.name in names}
+    users = (k for k, node in enumerate(graph.nodes) if changing & set(node.inputs))
+    return until(graph, next(users, len(graph.nodes)))
+
+
 def until_logits(graph: Graph) -> Graph:
     """The graph without what follows its head: its output is the head's int8 logits."""
     return until(graph, graph.nodes.index(find_head(graph)) + 1)

@@ -1,0 +1,70 @@
+"""What training costs, counted and not measured: the same on every machine.
+
+forwards        passes of one batch through the trained part (evaluations are not counted)
+macs            multiply-accumulates of training, frozen layers included
+random_bits     signs drawn
+bytes_written   bytes of weights and biases written by perturbation, restoration and update
+"""
+
+from typing import NamedTuple
+
+
+class Cost(NamedTuple):
+    """Totals since the start of a run; the fields are explained above."""
+
+    forwards: int = 0
+    macs: int = 0
+    random_bits: int = 0
+    bytes_written: int = 0
+
+    def plus(self, other: "Cost", times: int = 1) -> "Cost":
+        """This and `times` the other."""
+        return Cost(*(a + times * b for a, b in zip(self, other, strict=True)))
+
+
+class Work(NamedTuple):
+    """What a step works on.
+
+    batch          images B
+    macs           multiply-accumulates of one forward of one image
+    signs          trained numbers that are perturbed
+    sign_bytes     their bytes: 1 for a weight, 4 for a bias
+    exact_bytes    bytes of what the exact gradient trains
+    """
+
+    batch: int
+    macs: int
+    signs: int
+    sign_bytes: int
+    exact_bytes: int
+
+
+def forwards(estimator: str, q: int) -> int:
+    """Forwards of one step: q + 1, or 2q for central; 1 when nothing is perturbed (q = 0)."""
+    return 2 * q if estimator == "central" and q else q + 1
+
+
+def step_cost(work: Work, estimator: str, q: int) -> Cost:
+    """A step in place: the first perturbation and the restoration are passes over the weights.
+
+    Between two samples one pass draws both signs; the estimate draws every sign again. `central`
+    goes there, across and back, each a pass.
+    """
+    passes = (3 * q if estimator == "central" else q + 1) if q else 0
+    drawn = (4 * q if estimator == "central" else 3 * q) if q else 0
+    count = forwards(estimator, q)
+    written = (passes + (q > 0)) * work.sign_bytes + work.exact_bytes
+    return Cost(count, count * work.batch * work.macs, drawn * work.signs, written)
+
+
+def saturated_step_cost(work: Work, q: int) -> Cost:
+    """A step that clamps and restores from a copy: q passes, one copy, one update."""
+    written = (q + 2) * work.sign_bytes + work.exact_bytes
+    return Cost(q + 1, (q + 1) * work.batch * work.macs, 2 * q * work.signs, written)
+
+
+def reused_step_cost(work: Work, estimator: str, q: int) -> Cost:
+    """A step with a matrix of signs: as many products, each sign drawn twice, one write."""
+    count = forwards(estimator, q)
+    written = work.sign_bytes + work.exact_bytes
+    return Cost(count, count * work.batch * work.macs, 2 * q * work.signs, written)

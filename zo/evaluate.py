@@ -1,0 +1,45 @@
+"""Accuracy and loss of the present weights on a data set."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .batch import Source
+from .loss import Loss, count_errors
+
+IMAGES_AT_ONCE = 256
+
+
+class Evaluation(NamedTuple):
+    """Sums over all images.
+
+    correct   images whose largest logit is the label's; the lowest index wins ties
+    total     images
+    loss      in the loss's unit, 2^-16 nat for cross-entropy
+    at_rail   logits equal to -128 or 127
+    entries   logits
+    """
+
+    correct: int
+    total: int
+    loss: int
+    at_rail: int
+    entries: int
+
+    @property
+    def accuracy(self) -> float:
+        """The fraction of correct images."""
+        return self.correct / self.total
+
+
+def evaluate(source: Source, loss: Loss) -> Evaluation:
+    """One forward of every image."""
+    wrong = total_loss = at_rail = entries = 0
+    for start in range(0, len(source), IMAGES_AT_ONCE):
+        batch = source.batch(np.arange(start, min(start + IMAGES_AT_ONCE, len(source))))
+        logits = batch.forward().logits
+        wrong += int(count_errors(logits, batch.labels))
+        total_loss += int(loss(logits, batch.labels))
+        at_rail += int(np.count_nonzero((logits == -128) | (logits == 127)))
+        entries += logits.size
+    return Evaluation(len(source) - wrong, len(source), total_loss, at_rail, entries)

@@ -1,0 +1,88 @@
+"""What happened in a run, epoch by epoch."""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .cost import Cost
+
+ONE_NAT = 1 << 16
+FINAL_EPOCHS = 10
+
+
+class Epoch(NamedTuple):
+    """One epoch, as it stood at its end; epoch 0 is the state before training.
+
+    q            samples per step in this epoch, 0 where nothing is perturbed or trained
+    correct      validation images classified right, of
+    total        validation images
+    loss         validation loss, sum over the images, 2^-16 nat for cross-entropy
+    train_loss   loss before each step, sum over the epoch's images
+    images       training images of the epoch
+    cost         since the start of the run
+    seconds      since the start of the run; the only entry that is not reproducible
+    events       what was changed after the evaluation: doubled scales
+    """
+
+    epoch: int
+    q: int
+    correct: int
+    total: int
+    loss: int
+    train_loss: int
+    images: int
+    cost: Cost
+    seconds: float
+    events: tuple[str, ...] = ()
+
+    @property
+    def accuracy(self) -> float:
+        """The fraction of validation images classified right."""
+        return self.correct / self.total
+
+    @property
+    def mean_loss(self) -> float:
+        """Validation loss per image, in nat for cross-entropy."""
+        return self.loss / self.total / ONE_NAT
+
+
+def final_accuracy(history: Iterable[Epoch]) -> float:
+    """Mean accuracy of the last ten trained epochs, or of as many as there are."""
+    trained = [epoch.accuracy for epoch in history][1:][-FINAL_EPOCHS:]
+    return sum(trained) / len(trained) if trained else float("nan")
+
+
+def best_accuracy(history: Iterable[Epoch]) -> float:
+    """The highest accuracy of any epoch."""
+    return max(epoch.accuracy for epoch in history)
+
+
+COLUMNS = (
+    "epoch", "q", "accuracy", "loss", "train_loss", "forwards", "macs", "random_bits",
+    "bytes_written", "seconds", "events",
+)  # fmt: skip
+
+
+def write_csv(history: Iterable[Epoch], path: Path) -> None:
+    """One row per epoch under COLUMNS; losses are means per image."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for e in history:
+            train_loss = f"{e.train_loss / e.images / ONE_NAT:.6f}" if e.images else ""
+            writer.writerow(
+                (e.epoch, e.q, f"{e.accuracy:.6f}", f"{e.mean_loss:.6f}", train_loss, *e.cost,
+                 f"{e.seconds:.3f}", "; ".join(e.events))
+            )  # fmt: skip
+
+
+def to_plain(epoch: Epoch) -> list[Any]:
+    """Numbers and strings only, for JSON."""
+    return [*epoch[:7], list(epoch.cost), epoch.seconds, list(epoch.events)]
+
+
+def from_plain(values: list[Any]) -> Epoch:
+    """The epoch that `to_plain` took apart."""
+    named = dict(zip(Epoch._fields, values, strict=True))
+    return Epoch(**{**named, "cost": Cost(*named["cost"]), "events": tuple(named["events"])})

@@ -1,0 +1,127 @@
+"""How to train: everything that may be chosen, and what is chosen by default."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .estimate import ESTIMATORS
+from .loss import Loss
+from .update import RULES
+
+PERTURBATIONS = ("clip", "saturate")
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"method: {name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Method:
+    """The training step.
+
+    estimator      of everything trained by zeroth order: one_sided, centred or central
+    exact_head     train the head's own weights and bias by their exact gradient; layers below it,
+                   if any are trained, by zeroth order at the same time
+    k              perturbation in weight steps, for all or by tensor name
+    perturbation   "clip": codes live where nothing saturates, restoring is exact; "saturate":
+                   codes are clamped while perturbed and restored from a copy
+    rule           error_feedback, nearest, stochastic, threshold or sign
+    momentum       0 <= beta < 1, rounded to 2^-15; 0 saves its buffer
+    lr             step in real units per unit of gradient at the schedule's first q, for all or by
+                   tensor name; None: see `learning_rate`
+    lr_scaling     "linear": the rate follows q; "none": one rate
+    decay          "cosine" or "constant"
+    space          "real", or "integer": one rate in code units for all channels
+    recalibrate    double a channel's scale when its codes crowd at the rails
+    loss           any `loss.Loss`; None: cross-entropy of the logits
+    """
+
+    estimator: str = "one_sided"
+    exact_head: bool = False
+    k: int | Mapping[str, int] = 1
+    perturbation: str = "clip"
+    rule: str = "error_feedback"
+    momentum: float = 0.9
+    lr: float | Mapping[str, float] | None = None
+    lr_scaling: str = "linear"
+    decay: str = "cosine"
+    space: str = "real"
+    recalibrate: bool = True
+    loss: Loss | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("estimator", self.estimator, ESTIMATORS)
+        _one_of("perturbation", self.perturbation, PERTURBATIONS)
+        _one_of("rule", self.rule, RULES)
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"method: momentum must be in 0..1, below 1, got {self.momentum}")
+        if self.perturbation == "saturate" and self.estimator != "one_sided":
+            raise ValueError(
+                f"method: perturbation saturate needs one_sided, got {self.estimator}; what was "
+                "clamped on one side is not what was clamped on the other"
+            )
+
+
+PAPER = Method(lr_scaling="none", space="integer", recalibrate=False)
+"""The choices of "QScheduler" (arXiv 2607.18802): shared rate, cosine, integer space, fixed scales,
+one-sided."""
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """What may be computed once instead of q times; no choice changes a bit.
+
+    prefix   outputs of the layers before the first trained one, once per image
+    signs    a head alone: x*W + k*x*z_i instead of x*(W + k*z_i)
+    folder   where prefixes are kept between runs; None: nowhere
+    """
+
+    prefix: bool = True
+    signs: bool = True
+    folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Callables that watch a run; they run between steps, so weights are never perturbed then.
+
+    on_epoch   called with each `history.Epoch`, the one before training included
+    on_step    called with the steps done and all steps
+    """
+
+    on_epoch: Callable[..., None] | None = None
+    on_step: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """A run.
+
+    epochs       passes over the training images, at most
+    batch        images per step; the last partial batch of an epoch is dropped
+    seed         of signs, stochastic rounding and shuffling, 0..2^64-1
+    stop_after   epochs without a better accuracy until the run stops; 0: never. A rise of q starts
+                 the count anew
+    method       the training step
+    reuse        what is computed once
+    checkpoint   file that is replaced after each epoch; None: no checkpoint
+    resume       continue from the checkpoint when it is there
+    hooks        callables that watch
+    """
+
+    epochs: int = 60
+    batch: int = 64
+    seed: int = 0
+    stop_after: int = 30
+    method: Method = field(default_factory=Method)
+    reuse: Reuse = field(default_factory=Reuse)
+    checkpoint: Path | None = None
+    resume: bool = False
+    hooks: Hooks = field(default_factory=Hooks)
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch", 1), ("seed", 0), ("stop_after", 0)):
+            value = getattr(self, name)
+            if value < least:
+                raise ValueError(f"options: {name} must be {least} or more, got {value}")

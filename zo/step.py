@@ -1,0 +1,159 @@
+"""One training step, all of it in integers: losses, estimate, update.
+
+    L_0 at w, L_i at w + k*z_i  ->  c_i  ->  g = sum_i c_i*z_i  ->  new codes
+
+Tensors trained by zeroth order are perturbed together; the head's exact gradient is taken at the
+unperturbed codes. All updates happen at the end.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from npusim import Session
+
+from .batch import Batch, Outputs
+from .classifier import Classifier
+from .estimate import (
+    Estimate,
+    accumulate,
+    accumulate_saturated,
+    central,
+    centred,
+    one_sided,
+)
+from .exact_head import head_error, head_gradient, head_scale
+from .loss import CrossEntropy, Loss
+from .numbers import Ratio
+from .options import Method
+from .prng import rounding_stream
+from .rate import Rates
+from .sampling import (
+    Draw,
+    HeadAlone,
+    central_losses,
+    head_losses,
+    one_sided_losses,
+    saturated_losses,
+)
+from .trainable import Group, Trainable
+from .update import gradient_scale, update
+
+Gradient = tuple[NDArray[np.int64], Ratio]
+
+
+@dataclass
+class Step:
+    """What every step of a run uses; `loss` changes when the logits' scale doubles.
+
+    rates        by tensor name
+    classifier   the graph's head, or None
+    head_alone   take the losses of the head's weights from a matrix of signs
+    """
+
+    session: Session
+    group: Group
+    rates: dict[str, Rates]
+    method: Method
+    classifier: Classifier | None
+    loss: Loss
+    head_alone: bool
+
+    def __call__(self, batch: Batch, draw: Draw) -> int:
+        """Train on one batch; returns its loss before the step, summed over the images.
+
+        draw   seed, steps done before this one, and q, which counts only where something is
+               perturbed
+        `central` does without the unperturbed loss, and returns the mean of its own.
+        """
+        gradients: dict[str, Gradient] = {}
+        base = 0
+        if self.group.exact or self.method.estimator != "central":
+            outputs = batch.forward()
+            base = int(self.loss(outputs.logits, batch.labels))
+            gradients = self.exact_gradients(batch, outputs)
+        if self.group.perturbed:
+            losses = self.sample_losses(batch, draw)
+            for t in self.group.perturbed:
+                gradients[t.name] = self.estimated_gradient(t, base, losses, batch, draw)
+            if self.method.estimator == "central" and not self.group.exact:
+                base = int(losses.sum()) // losses.size
+        for t in self.group.tensors:
+            self.update(t, gradients[t.name], draw)
+        return base
+
+    def sample_losses(self, batch: Batch, draw: Draw) -> NDArray[np.int64]:
+        """L_1 .. L_q; for central (2, q), those of +z first."""
+        if self.head_alone and batch.features is not None:
+            return self._head_losses(batch, batch.features, draw)
+
+        def loss() -> int:
+            return int(self.loss(batch.forward().logits, batch.labels))
+
+        if self.method.perturbation == "saturate":
+            return saturated_losses(self.group.perturbed, loss, draw)
+        if self.method.estimator == "central":
+            return central_losses(self.group.perturbed, loss, draw)
+        return one_sided_losses(self.group.perturbed, loss, draw)
+
+    def estimated_gradient(
+        self, t: Trainable, base: int, losses: NDArray[np.int64], batch: Batch, draw: Draw
+    ) -> Gradient:
+        """sum_i c_i*z_i of one tensor, and the scale that divides it by its denominator."""
+        found = _estimate(self.method.estimator, base, losses, t.k, len(batch.labels))
+        gradient = np.zeros(t.state.codes.size, np.int64)
+        den = found.den
+        if self.method.perturbation == "saturate":
+            accumulate_saturated(gradient, found.c, t.state.codes, t.k, draw.stream(t))
+            den *= t.k
+        else:
+            accumulate(gradient, found.c, draw.stream(t))
+        return gradient, gradient_scale(den, t.state.doublings.size)
+
+    def exact_gradients(self, batch: Batch, outputs: Outputs) -> dict[str, Gradient]:
+        """Gradient and scale of the head's weights and bias, as far as they are trained so."""
+        if not self.group.exact:
+            return {}
+        assert self.classifier is not None
+        assert isinstance(self.loss, CrossEntropy)
+        x = outputs.features if batch.features is None else batch.features
+        assert x is not None
+        error = head_error(outputs.logits, batch.labels, self.loss)
+        ones = np.ones((len(error), 1), np.int8)
+        found = {}
+        for t in self.group.exact:
+            if t.form is None:
+                gradient = head_gradient(error, x, self.classifier.feature_zero_point)
+                scale = self.classifier.feature_scale
+            else:
+                gradient, scale = head_gradient(error, ones, 0), 1.0
+            doublings = t.state.doublings
+            found[t.name] = gradient, head_scale(scale, t.scales, len(error), doublings)
+        return found
+
+    def update(self, t: Trainable, gradient: Gradient, draw: Draw) -> None:
+        """New codes of one tensor, brought into effect."""
+        rates = self.rates[t.name]
+        rate = rates.at(min(rates.pairs) if t.exact else draw.q, draw.step)
+        update(t.state, *gradient, rate, t.rule, rounding_stream(draw.seed, draw.step, t.stream))
+        t.write()
+
+    def _head_losses(
+        self, batch: Batch, features: NDArray[np.int8], draw: Draw
+    ) -> NDArray[np.int64]:
+        assert self.classifier is not None
+        (weights,) = self.group.perturbed
+        head = HeadAlone(self.session, self.classifier, weights, features, batch.labels)
+        if self.method.estimator == "central":
+            both = [head_losses(head, self.loss, draw, direction) for direction in (1, -1)]
+            return np.stack(both)
+        return head_losses(head, self.loss, draw)
+
+
+def _estimate(
+    estimator: str, base: int, losses: NDArray[np.int64], k: int, images: int
+) -> Estimate:
+    if estimator == "central":
+        return central(losses[0], losses[1], k, images)
+    return (centred if estimator == "centred" else one_sided)(base, losses, k, images)
