@@ -235,15 +235,21 @@ def _check_parameters(graph: Graph, node: Node) -> None:
     """
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     try:
-        if "weights" not in RULES[node.op].operands:
-            bind(graph, node)
-            return
-        activation_range(y, node.attributes["activation"])
+        with np.errstate(over="ignore"):
+            if "weights" not in RULES[node.op].operands:
+                bind(graph, node)
+                return
+            activation_range(y, node.attributes["activation"])
         if "multiplier" not in node.given:
             weights = quantization(graph.tensors[node.inputs[1]])
             quantize_multiplier(scale(x) * float(weights.scale.max()) / scale(y))
-    except (ValueError, OverflowError) as error:
-        raise ModelError(f"scales must give parameters in range: {error}") from error
+    except OverflowError as error:
+        activation = node.attributes.get("activation", node.op)
+        raise ModelError(
+            f"output scale must leave the bounds of {activation} finite, got {scale(y)}"
+        ) from error
+    except ValueError as error:
+        raise ModelError(str(error)) from error
 
 
 def _described(quantization: Quantization | None) -> str:
