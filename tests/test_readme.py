@@ -1,0 +1,42 @@
+"""The README: its example prints what it shows, its tables are made, its commands are CI's."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+CLONE = Path(__file__).resolve().parents[1]
+README = (CLONE / "README.md").read_text("utf-8")
+MAIN_JOB = 'pip install -e ".[all]" && zo demo'
+TEST_COMMAND = 'pip install -e ".[all,test]" && pytest'
+
+
+def test_example_prints_what_the_readme_shows():
+    program, expected = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.S).groups()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, "README.md", "exec"), {})
+    assert printed.getvalue() == expected
+
+
+def test_tables_are_made_from_code_and_results():
+    namespace = {"__name__": "readme_tables", "__file__": str(CLONE / "docs" / "readme_tables.py")}
+    source = (CLONE / "docs" / "readme_tables.py").read_text("utf-8")
+    exec(compile(source, "readme_tables.py", "exec"), namespace)
+    assert namespace["filled"](README) == README, "run python docs/readme_tables.py"
+
+
+def test_commands_stand_alone_and_ci_runs_the_tests_with_them():
+    lines = README.splitlines()
+    assert lines.count(MAIN_JOB) == 1
+    assert lines.count(TEST_COMMAND) == 1
+    assert f"\n{TEST_COMMAND} | tee " in (CLONE / ".ci" / "run").read_text("utf-8")
+
+
+def test_map_names_every_folder():
+    folders = {
+        path.name
+        for path in CLONE.iterdir()
+        if path.is_dir() and not path.name.startswith(".") and any(path.glob("*.py"))
+    }
+    assert {name for name in folders if f"| `{name}/` |" not in README} <= {"build"}
