@@ -552,6 +552,11 @@ CASES: dict[str, tuple[Change, str]] = {
         "got (scale 0.05000000074505806, zero point 4) and "
         "(scale 0.05999999865889549, zero point 4)",
     ),
+    "scale that is not kept": (
+        tensor(12, quantization=None),
+        "reshape_0/reshape: input and output must have one quantisation, "
+        "got (scale 0.05000000074505806, zero point 4) and none",
+    ),
     "output shape": (
         tensor(3, shape=(1, 6, 6, 7)),
         "conv2d_0/conv2d: output must be (1, 6, 6, 8), got (1, 6, 6, 7)",
@@ -617,8 +622,30 @@ CASES: dict[str, tuple[Change, str]] = {
 }
 
 
-def test_legal_graph_passes():
-    assert check(legal()) is None
+LEGAL: dict[str, Change] = {
+    "as it is": lambda g: g,
+    "bias absent": node("conv2d_0", inputs=(0, 1, -1)),
+    "bias left out": node("conv2d_0", inputs=(0, 1)),
+    "bias without scale": tensor(2, quantization=None),
+    "channel of scale zero": scales(1, np.array([0.0] + [0.01] * 7), np.zeros(8), 0),
+    "multiplier instead of scales": lambda g: tensor(1, quantization=None)(
+        given(multiplier=INT32, shift=INT32)(g)
+    ),
+    "statistics": given(statistics_mean=INT32, statistics_deviation=INT32),
+    "groups": values(1, np.ones((8, 3, 3, 2), np.int8)),
+    "widest stream": tensor(1, stream=2**32 - 1),
+}
+
+
+@pytest.mark.parametrize("case", LEGAL)
+def test_legal_graph_passes(case):
+    assert check(LEGAL[case](legal())) is None
+
+
+def test_message_starts_with_where():
+    with pytest.raises(ModelError) as caught:
+        check(graph(profile="none")(legal()), "m.h5")
+    assert str(caught.value) == "m.h5: profile: must be one of tflm, got 'none'"
 
 
 @pytest.mark.parametrize("case", CASES)
