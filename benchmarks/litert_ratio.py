@@ -51,20 +51,22 @@ def seconds(run: Callable[[], np.ndarray], repeats: int) -> float:
     return (time.perf_counter() - start) / repeats
 
 
+def random_codes(tensor: npusim.Tensor) -> np.ndarray:
+    """Codes over the whole range of the tensor's type."""
+    limits = np.iinfo(tensor.dtype)
+    codes = np.random.default_rng(0).integers(limits.min, limits.max + 1, tensor.shape)
+    return codes.astype(tensor.dtype)
+
+
 def measure(model: Path, size: int | None, mode: str, rounds: int, repeats: int) -> dict:
     """Medians of both engines and of their ratio."""
     shape = None if size is None else (size, size)
     graph = npusim.load(model, input_size=shape)
     session = npusim.Session(graph, threads=1)
-    tensor = graph.tensors[graph.inputs[0]]
-    limits = np.iinfo(tensor.dtype)
-    x = np.random.default_rng(0).integers(limits.min, limits.max + 1, tensor.shape)
-    x = x.astype(tensor.dtype)
+    x = random_codes(graph.tensors[graph.inputs[0]])
     runners = {"npusim": lambda: session.run(x), "litert": litert_runner(model, x, mode)}
     differing = int((runners["npusim"]() != runners["litert"]()).sum())
-    times = np.array(
-        [[seconds(run, repeats) for run in runners.values()] for _ in range(rounds)]
-    )
+    times = np.array([[seconds(run, repeats) for run in runners.values()] for _ in range(rounds)])
     ratio = times[:, 1] / times[:, 0]
     milliseconds = np.median(times, 0) * 1e3
     return {

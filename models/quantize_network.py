@@ -10,6 +10,7 @@ codes that may grow, and outputs that show a single step.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -54,10 +55,8 @@ def quantize_network(p: Parameters, x: np.ndarray, provenance: Mapping[str, str]
     constants = weighted(p, "head", scales[-1], HEAD_ROOM)
     logits = Tensor("logits", (1, CLASSES), "int8", "activation", logits_scale(p, mean))
     append("fully_connected", constants, logits, {"activation": "none", "keep_dims": False})
-    numbered = tuple(numbered_stream(i, tensor) for i, tensor in enumerate(tensors))
-    return Graph(
-        "digits_cnn", numbered, tuple(nodes), (0,), (len(tensors) - 1,), provenance=provenance
-    )
+    known = tuple(replace(tensor, stream=i) for i, tensor in enumerate(tensors))
+    return Graph("digits_cnn", known, tuple(nodes), (0,), (len(known) - 1,), provenance=provenance)
 
 
 def per_tensor(scale: float, zero_point: int) -> Quantization:
@@ -102,16 +101,3 @@ def logits_scale(p: Parameters, mean: np.ndarray) -> Quantization:
     """s_y = S_w * rms||x||, S_w the mean scale of the head's channels: delta = 1 (zo's rule)."""
     norm = np.sqrt((mean**2).sum(1).mean())
     return per_tensor(float(channel_scales(p.weights["head"], HEAD_ROOM).mean() * norm), 0)
-
-
-def numbered_stream(index: int, tensor: Tensor) -> Tensor:
-    """The tensor with its position as the number of its random stream."""
-    return Tensor(
-        tensor.name,
-        tensor.shape,
-        tensor.dtype,
-        tensor.kind,
-        tensor.quantization,
-        tensor.data,
-        index,
-    )

@@ -129,6 +129,13 @@ def parser() -> argparse.ArgumentParser:
     manual = Parser(prog="npusim", description=MANUAL, epilog="npusim COMMAND --help tells more")
     manual.add_argument("--version", action="version", version=f"npusim {__version__}")
     parsers = manual.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_inspect(parsers)
+    _add_run(parsers)
+    _add_convert(parsers)
+    return manual
+
+
+def _add_inspect(parsers: Any) -> None:
     inspect = parsers.add_parser(
         "inspect",
         help="show a model's nodes, costs and accumulators",
@@ -136,6 +143,9 @@ def parser() -> argparse.ArgumentParser:
         epilog=INSPECT_EXAMPLES + EXIT_STATUS.format("an accumulator is not proven wide enough"),
     )
     _complete(inspect, commands.inspect)
+
+
+def _add_run(parsers: Any) -> None:
     run = parsers.add_parser(
         "run",
         help="run a model and show, write or trace its tensors",
@@ -145,6 +155,9 @@ def parser() -> argparse.ArgumentParser:
     _add(run.add_mutually_exclusive_group(required=True), SOURCES)
     _add(run, RUN_OPTIONS)
     _complete(run, commands.run)
+
+
+def _add_convert(parsers: Any) -> None:
     convert = parsers.add_parser(
         "convert",
         help="write a model in npusim's own format",
@@ -153,7 +166,6 @@ def parser() -> argparse.ArgumentParser:
     )
     _complete(convert, commands.convert)
     convert.add_argument("output", type=Path, metavar="OUTPUT", help=".h5 file to write")
-    return manual
 
 
 def _complete(parser: argparse.ArgumentParser, command: Callable[..., int]) -> None:
