@@ -69,8 +69,8 @@ class Layout:
         """int8 (count, width) from tensor -> values (count * shape[0], ..)"""
         rows = np.empty((count, self.width), np.int8)
         for i, column, size in zip(self.tensors, self.columns, self.sizes, strict=True):
-            flat = np.ascontiguousarray(values[i]).reshape(count, -1)
-            rows[:, column : column + size] = flat.view(np.int8)
+            flat = np.ascontiguousarray(values[i]).reshape(-1).view(np.int8)
+            rows[:, column : column + size] = flat.reshape(count, size)
         return rows
 
 
@@ -122,6 +122,8 @@ class NumpyBackend:
     def execute(
         self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool
     ) -> np.ndarray:
+        if not len(source):
+            return np.empty((0, leave.width), np.int8)
         try:
             return self._execute(entry, source, nodes, leave)
         except ArithmeticError:
