@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tflite
+from flatbuffers.number_types import Int32Flags
 
 from ..check import check
 from ..graph import ABSENT, Graph, ModelError, Node
@@ -26,6 +27,7 @@ SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
 
 _OPERATOR_NAMES = {v: k for k, v in vars(tflite.BuiltinOperator).items() if not k.startswith("_")}
+_BUILTIN_CODE_SLOT = 4 + 2 * 3
 _TO_NHWC = (0, 2, 3, 1)
 
 
@@ -110,8 +112,13 @@ def _operators(model: tflite.Model, subgraph: tflite.SubGraph) -> list[Operator]
 
 
 def _code(entry: tflite.OperatorCode) -> tuple[int, int, str]:
-    """Code, version and name; codes above 127 left the old one-byte field for a new one."""
-    code = max(entry.BuiltinCode(), entry.DeprecatedBuiltinCode())
+    """Code, version and name; codes above 127 left the old one-byte field for a new one.
+
+    The `tflite` classes give the old field for every code below 127, even where only the new one
+    is set.
+    """
+    new_field = entry._tab.GetSlot(_BUILTIN_CODE_SLOT, 0, Int32Flags)
+    code = max(new_field, entry.DeprecatedBuiltinCode())
     if code == tflite.BuiltinOperator.CUSTOM:
         return code, entry.Version(), f"CUSTOM:{printable(entry.CustomCode())}"
     return code, entry.Version(), _OPERATOR_NAMES.get(code, f"code_{code}")

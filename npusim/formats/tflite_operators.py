@@ -144,9 +144,12 @@ def _padv2(options: Any, operands: Operands) -> Attributes:
 def _reshape(options: Any, operands: Operands) -> Attributes:
     if len(operands.inputs) > 1:
         return {"shape": _target(operands.integers(1, "shape"))}
-    if options is None or options.NewShapeLength() > RANK_LIMIT:
-        raise ModelError(f"shape must be given, with at most {RANK_LIMIT} dimensions")
-    return {"shape": _target(tuple(options.NewShape(i) for i in range(options.NewShapeLength())))}
+    if options is None:
+        raise ModelError("shape must be given, got neither an operand nor options")
+    length = options.NewShapeLength()
+    if length > RANK_LIMIT:
+        raise ModelError(f"shape must have at most {RANK_LIMIT} dimensions, got {length}")
+    return {"shape": _target(tuple(options.NewShape(i) for i in range(length)))}
 
 
 def _target(shape: tuple[int, ...]) -> tuple[int, ...]:

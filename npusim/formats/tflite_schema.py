@@ -42,6 +42,7 @@ TENSOR = Table(
         4: ("quantization", QUANTIZATION),
         5: ("is_variable", _BYTE),
         6: ("sparsity", Table("sparsity")),
+        10: ("external_buffer", _INT),
     },
 )
 

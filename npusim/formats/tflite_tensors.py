@@ -64,7 +64,9 @@ class TensorTable:
             known = _TYPE_NAMES.get(source.Type(), source.Type())
             raise ModelError(f"type must be one of {', '.join(_DTYPES.values())}, got {known}")
         if source.IsVariable():
-            raise ModelError("must not be a variable: operators with state are not supported")
+            raise ModelError(
+                "must not be a variable, got one; operators with state are not supported"
+            )
         if source.Sparsity() is not None:
             raise ModelError(
                 "must be dense, got a sparse tensor; convert the model without sparsity"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 from formats.models import (
+    code,
     codes,
     edited,
     expand_dims,
@@ -233,6 +235,13 @@ def test_nodes_are_counted_by_operator():
     assert [node.name for node in graph.nodes] == ["relu_0", "relu6_0", "relu_1", "relu6_1"]
 
 
+@pytest.mark.parametrize(("old", "new"), [(0, 19), (19, 0), (19, 19), (-128, 19)])
+def test_operator_code_is_the_larger_of_both_fields(old, new):
+    data = tfl.model([codes("x", 1, 2), codes("y", 1, 2)], [tfl.relu(0, 1)])
+    data = edited(data, code(0, deprecatedBuiltinCode=old, builtinCode=new))
+    assert tflite.parse(data, "m.tflite").nodes[0].op == "relu"
+
+
 def test_names_are_made_unique_and_printable():
     names = [
         b"a",
@@ -289,13 +298,24 @@ def test_quantised_dimension_of_a_bias_is_its_only_one():
     assert tflite.parse(data, "net.tflite").tensors[2].quantization.axis == 0
 
 
-def test_constants_are_read_only_and_aligned():
-    for shift in range(4):
-        data = network() + bytes(shift)
-        for constant in tflite.parse(data, "m.tflite").tensors:
-            if constant.data is not None:
-                assert constant.data.flags.aligned
-                assert not constant.data.flags.writeable
+@pytest.mark.parametrize("shift", range(4))
+def test_constants_are_read_only_and_aligned(shift):
+    data = moved_vector(network(), np.array([100, -7], np.int32).tobytes(), shift)
+    bias = tflite.parse(data, "m.tflite").tensors[2].data
+    assert bias.tolist() == [100, -7]
+    assert bias.flags.aligned
+    assert not bias.flags.writeable
+
+
+def moved_vector(data: bytes, content: bytes, shift: int) -> bytes:
+    """The file with one vector of bytes moved to its end, `shift` bytes off a multiple of 4."""
+    vector = data.index(struct.pack("<I", len(content)) + content)
+    fields = [at for at in range(vector) if at + struct.unpack_from("<I", data, at)[0] == vector]
+    assert len(fields) == 1
+    end = data + bytes(-len(data) % 4 + shift)
+    moved = bytearray(end + data[vector : vector + 4 + len(content)])
+    struct.pack_into("<I", moved, fields[0], len(end) - fields[0])
+    return bytes(moved)
 
 
 @pytest.mark.parametrize(
