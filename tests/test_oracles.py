@@ -8,7 +8,9 @@ from oracles.tflite_builder import Tensor, Window, constant
 
 FIRST = range(30)
 CLAMPED_AT_MOST = 0.5
-DISAGREE = {"fully_connected"}  # LiteRT's reference rounds acc * M once, in double
+# LiteRT's reference kernels have another rule here: fully_connected rounds acc * M once, in double;
+# mul and relu compute M in float32, which shows on ties only.
+DISAGREE = {"fully_connected": FIRST, "relu": range(100), "mul": range(600)}
 
 
 def clamped_share(case: cases.Case, y: np.ndarray) -> float:
@@ -65,7 +67,7 @@ def test_case_description_names_operator_and_seed() -> None:
 @pytest.mark.parametrize("op", cases.OPERATORS)
 def test_tflm_matches_litert_ref(op: str) -> None:
     differing = compared = 0
-    for seed in FIRST:
+    for seed in DISAGREE.get(op, FIRST):
         case = cases.case(op, seed)
         try:
             (other,) = litert.run(case.model, case.inputs, "ref")

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from .tflite_builder import ACTIVATION, Operation, Tensor, Window
 
-TIES = 0.2  # share of cases whose scales are powers of two, so that products hit rounding ties
+TIES = 0.2  # share of cases with simple scales, whose products hit rounding ties
+ODD = (1, 1, 1, 1, 3, 5, 7, 9, 11, 13, 15)  # a simple scale is one of these times 2^n
+HALF_CODE = 0.3  # share of activation bounds that lie between two codes
 EXTREME_ZERO_POINT = 0.25
 MAX_STRIDE = 3
 MAX_DILATION = 3
-ACTIVATION_WEIGHTS = (0.4, 0.25, 0.1, 0.25)  # in ACTIVATION's order
+ACTIVATION_WEIGHTS = (0.5, 0.2, 0.1, 0.2)  # in ACTIVATION's order
 ACTIVATION_BOUNDS = {
     "none": (-math.inf, math.inf),
     "relu": (0.0, math.inf),
@@ -62,8 +64,23 @@ def power_of_two(value: float) -> float:
     return 2.0 ** round(math.log2(value))
 
 
+def simple(rng: Generator, value: float) -> float:
+    """A small odd number times a power of two, near a positive value.
+
+    Quotients of such scales make real results lie exactly between two codes. Which way they then
+    go depends on the last bit of a multiplier and on every intermediate rounding.
+    """
+    odd = ODD[int(rng.integers(len(ODD)))]
+    return odd * power_of_two(value / odd)
+
+
+def is_simple(scale: float) -> bool:
+    """Whether a scale is of the kind that `simple` draws."""
+    return (math.frexp(scale)[0] * 16).is_integer()
+
+
 def activation(rng: Generator) -> str:
-    """A fused activation, "none" in four of ten."""
+    """A fused activation, "none" in half of the cases."""
     return str(rng.choice(list(ACTIVATION), p=ACTIVATION_WEIGHTS))
 
 
@@ -81,9 +98,21 @@ def pair(rng: Generator, largest: int) -> tuple[int, int]:
 
 
 def affine(rng: Generator, ties: bool, low: float = 1e-4, high: float = 1.0) -> Affine:
-    """An int8 quantisation with scale in low..high; a power of two if `ties`."""
+    """An int8 quantisation with scale in low..high, a simple one if `ties`."""
     scale = log_uniform(rng, low, high)
-    return Affine(float32(power_of_two(scale) if ties else scale), zero_point(rng))
+    return Affine(float32(simple(rng, scale) if ties else scale), zero_point(rng))
+
+
+def bounded_scale(rng: Generator, name: str, ties: bool, codes: tuple[int, int]) -> float:
+    """A scale for an activation; its upper bound, if any, lies few..many `codes` above zero."""
+    bound = ACTIVATION_BOUNDS[name][1]
+    if not math.isfinite(bound):
+        scale = log_uniform(rng, 1e-3, 1.0)
+    elif rng.random() < HALF_CODE:
+        return float32(bound / (int(rng.integers(*codes)) + 0.5))
+    else:
+        scale = bound / rng.uniform(*codes)
+    return float32(simple(rng, scale) if ties else scale)
 
 
 def suited(rng: Generator, quantization: Affine, name: str) -> Affine:
@@ -159,7 +188,7 @@ def fitted(
     low, high = min(bulk[0], 0.0), max(bulk[1], 0.0)
     share = rng.uniform(0.95, 1.5) if rng.random() < 0.2 else rng.uniform(0.2, 0.95)
     scale = (high - low or 1.0) / (width * share)
-    scale = float32(power_of_two(scale) if ties else scale)
+    scale = float32(simple(rng, scale) if ties else scale)
     room = max(width - (high - low) / scale, 0.0)
     start = limits.min + rng.uniform(0.0, room) - low / scale
     placed = int(np.clip(round(start), limits.min, limits.max))

@@ -29,6 +29,7 @@ MAX_ELEMENTS = 4000
 MAX_DIMENSION = 9
 MAX_RANK = 4
 CONSTANT_SHARE = 0.25  # of add and mul whose second operand is a constant
+ADD_TIES = 0.5  # only on ties do add's inner roundings show
 ADD_RANGE = 2.0**-18  # smallest output scale over the larger input scale
 QUANTIZE_PAIRS = (
     (np.float32, np.int8),
@@ -46,14 +47,14 @@ SOFTMAX_AFFINE = Affine(1 / 256, -128)
 
 def add(rng: Generator) -> Drawn:
     """a + b with equal, near or wildly different scales; half of the cases broadcast."""
-    ties = bool(rng.random() < draws.TIES)
+    ties = bool(rng.random() < ADD_TIES)
     a_affine, b_affine = draws.affine(rng, ties), draws.affine(rng, ties)
     relation = rng.random()
     if relation < 0.25:
         b_affine = b_affine._replace(scale=a_affine.scale)
     elif relation < 0.75:
         scale = draws.float32(a_affine.scale * draws.log_uniform(rng, 0.1, 10))
-        b_affine = b_affine._replace(scale=draws.power_of_two(scale) if ties else scale)
+        b_affine = b_affine._replace(scale=draws.simple(rng, scale) if ties else scale)
     return _binary(rng, tflite_builder.add, np.add, (a_affine, b_affine), ties)
 
 
@@ -78,7 +79,7 @@ def relu(rng: Generator) -> Drawn:
 def relu6(rng: Generator) -> Drawn:
     """min(max(x, 0), 6) in the input's quantisation."""
     ties = bool(rng.random() < draws.TIES)
-    affine = draws.affine(rng, ties, 6 / 300, 6 / 20)
+    affine = Affine(draws.bounded_scale(rng, "relu6", ties, (20, 300)), draws.zero_point(rng))
     x = _operand(rng, _shape(rng), affine)
     tensors = [draws.tensor("x", x, affine), draws.output(x.shape, affine)]
     return Drawn(tensors, tflite_builder.relu6(0, 1), (x,), {"x": x, "affine": affine})

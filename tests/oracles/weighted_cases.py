@@ -125,11 +125,10 @@ def layer(
 ) -> Layer:
     """Draw weights, bias and quantisation for given input codes.
 
-    `axis` is the weights' output channel; an input scale that is a power of two makes all scales
-    powers of two.
+    `axis` is the weights' output channel; a simple input scale makes all scales simple.
     """
     x, x_affine = source
-    ties = draws.power_of_two(x_affine.scale) == x_affine.scale
+    ties = draws.is_simple(x_affine.scale)
     biased = kind == "deep" or (kind != "wrapping" and bool(rng.random() < 0.8))
     y_affine = _output_affine(rng, activation, ties, biased)
     level = _channel_levels(rng, kind, w_shape[axis])
@@ -137,7 +136,7 @@ def layer(
     multiplier = _multipliers(rng, kind, level, _deviations(x, x_affine, weights, axis))
     w_scale = (multiplier * y_affine.scale / x_affine.scale).astype(np.float32)
     if ties:
-        w_scale = np.exp2(np.rint(np.log2(w_scale))).astype(np.float32)
+        w_scale = np.array([draws.simple(rng, scale) for scale in w_scale], np.float32)
     per_output = np.broadcast_to(w_scale / y_affine.scale * x_affine.scale, w_shape[axis])
     bias = _bias(rng, activation, per_output, y_affine) if biased else None
     return Layer(x, weights, bias, x_affine, w_scale, y_affine)
@@ -171,12 +170,9 @@ def _layer(
 
 def _output_affine(rng: Generator, activation: str, ties: bool, biased: bool) -> Affine:
     """Output quantisation with room for the activation's range; central without a bias."""
-    low, high = draws.ACTIVATION_BOUNDS[activation]
-    if math.isfinite(high):
-        scale = (high - max(low, -high)) / rng.uniform(60, 400)
-    else:
-        scale = draws.log_uniform(rng, 1e-3, 1.0)
-    scale = draws.float32(draws.power_of_two(scale) if ties else scale)
+    low = draws.ACTIVATION_BOUNDS[activation][0]
+    codes = (60, 400) if low == 0 else (30, 200)
+    scale = draws.bounded_scale(rng, activation, ties, codes)
     if low == 0:
         zero_point = rng.choice([-128, 127, _between(rng, -128, 40)], p=[0.4, 0.1, 0.5])
         return Affine(scale, int(zero_point))

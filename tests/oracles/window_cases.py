@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from . import draws, tflite_builder
-from .draws import Drawn
+from .draws import Affine, Drawn
 from .tflite_builder import Operation, constant
 
 MAX_SIDE = 13
@@ -69,9 +69,8 @@ def _pool(rng: Generator, build: Callable[..., Operation]) -> Drawn:
         if walk is not None and n * h * w * c <= MAX_ELEMENTS:
             break
     name = draws.activation(rng)
-    top = draws.ACTIVATION_BOUNDS[name][1]
-    scales = (top / 260, top / 120) if np.isfinite(top) else (1e-4, 1.0)
-    affine = draws.affine(rng, bool(rng.random() < draws.TIES), *scales)
+    scale = draws.bounded_scale(rng, name, bool(rng.random() < draws.TIES), (120, 260))
+    affine = Affine(scale, draws.zero_point(rng))
     affine = draws.suited(rng, affine, name)
     x = draws.codes(rng, (n, h, w, c), affine.zero_point)
     shape = (n, *draws.window_output((h, w), kernel, walk), c)
