@@ -6,9 +6,10 @@
 
 Layer by layer, each measured behind the adapted ones before it: one forward of the new images per
 layer. Only biases, multipliers and shifts change. A channel is left alone where either deviation is
-below half a code (dead, or silent in one of the two), or where its bias would leave +-2^30 or its
-shift -31..31. The relu's cut is taken as it is: one pass on what is visible is worth as much as
-matching the accumulators before the relu, and more passes gain nothing.
+below half a code (dead, or silent in one of the two), or where its bias or the change of it would
+leave +-2^30, or its shift -31..31. The relu's cut is taken as it is: on the digits, one pass on
+what is visible is worth as much as matching the accumulators before the relu, and more passes gain
+nothing.
 """
 
 from typing import NamedTuple
@@ -52,7 +53,7 @@ class Scales(NamedTuple):
 def adapt(session: Session, images: np.ndarray, statistics: Statistics | None = None) -> Adaptation:
     """Match the statistics of `images` to the source's, in place in the session.
 
-    images       (N, ..) unlabelled, codes or real numbers; about 100 are enough
+    images       (N, ..) unlabelled, codes or real numbers; 100 to 300 are enough
     statistics   of the source, from `measure_statistics`; those stored in the graph if None
     returns      counts; `session.snapshot()` is the adapted graph
     raises       ValueError when there are no statistics, or no images
@@ -82,9 +83,10 @@ def match_channels(layer: Scales, source: Moments, target: Moments) -> int:
     alive = (source.deviation >= SILENT) & (target.deviation >= SILENT) & (layer.multiplier > 0)
     ratio = deviation_ratio(source.deviation, target.deviation)
     wanted = ((source.mean.astype(np.int64) << FRACTION) + (ratio >> 1)) // ratio - target.mean
-    bias = layer.bias + accumulator_units(wanted, layer)
+    change = accumulator_units(wanted, layer)
+    bias = layer.bias + change
     multiplier, shift = scaled(layer, ratio)
-    alive &= np.abs(bias) < BIAS_LIMIT
+    alive &= (np.abs(change) < BIAS_LIMIT) & (np.abs(bias) < BIAS_LIMIT)
     alive &= (shift >= SHIFT_MIN) & (shift <= SHIFT_MAX)
     for values, changed in zip(layer, (bias, multiplier, shift), strict=True):
         values[alive] = changed[alive]
@@ -101,7 +103,7 @@ def deviation_ratio(source: NDArray[np.int32], target: NDArray[np.int32]) -> NDA
 def accumulator_units(wanted: NDArray[np.int64], layer: Scales) -> NDArray[np.int64]:
     """wanted * 2^-16 / M to nearest, ties toward +inf; wanted in 2^-16 output code, below 2^28.
 
-    M = multiplier * 2^(shift - 31). Where the quotient is 2^31 or more the result is 2^31.
+    M = multiplier * 2^(shift - 31). Where the quotient is 2^31 or more the result is 2^31, too far.
     """
     left = 31 - FRACTION - layer.shift.astype(np.int64)
     # |wanted| * 2^left >= 2^62 and multiplier < 2^31: the quotient is 2^31 or more

@@ -39,12 +39,12 @@ def match(scales: Scales, source: Moments, target: Moments) -> Scales:
     ratio = min(max(nearest(source[1] * ONE, target[1]), ONE // 4), 4 * ONE)
     wanted = nearest(source[0] * ONE, ratio) - target[0]
     power = 15 - shift
-    new_bias = bias + nearest(wanted * 2 ** max(power, 0), multiplier * 2 ** max(-power, 0))
+    change = nearest(wanted * 2 ** max(power, 0), multiplier * 2 ** max(-power, 0))
     new_multiplier, exponent = normalised(multiplier * ratio)
     new_shift = shift + exponent - 16
-    if abs(new_bias) >= 2**30 or not -31 <= new_shift <= 31:
+    if max(abs(change), abs(bias + change)) >= 2**30 or not -31 <= new_shift <= 31:
         return scales
-    return new_bias, new_multiplier, new_shift
+    return bias + change, new_multiplier, new_shift
 
 
 def normalised(value: int) -> tuple[int, int]:

@@ -1,5 +1,7 @@
 """Channel statistics and their matching: against the naive twin, and on the digit reader."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from naive import adapt as naive
@@ -8,7 +10,9 @@ import npusim
 from npusim import models
 from zo.adapt import Scales, adapt, match_channels
 from zo.moments import (
+    DEVIATION,
     MAX_CELLS,
+    MEAN,
     Moments,
     channel_moments,
     matched_nodes,
@@ -113,7 +117,7 @@ def test_match_channels_matches_naive():
     """Random layers, with multipliers, shifts, biases and moments up to every limit."""
     random = np.random.default_rng(SEED)
     count = 4000
-    bias = random.integers(-(2**30), 2**30, count) >> random.integers(0, 31, count)
+    bias = random.integers(-(2**31), 2**31, count) >> random.integers(0, 31, count)
     multiplier = random.integers(0, 2**31, count) >> random.choice([0, 0, 0, 10, 30, 31], count)
     multiplier[:8] = [0, 1, 2**30, 2**31 - 1, 2**31 - 1, 2**30, 2**29, 1]
     shift = random.integers(-31, 32, count)
@@ -133,6 +137,16 @@ def test_match_channels_matches_naive():
     # a channel may be matched to what it was already, so `changed` counts at least the different
     different = sum(b != e for b, e in zip(before, expected, strict=True))
     assert count // 8 < different <= changed < count
+
+
+def test_match_channels_carries_into_the_shift():
+    """1.5 * 1431655765 is 2^31 - 1/2, which rounds to a multiplier that needs one more bit."""
+    layer = Scales(*(np.array([v], np.int32) for v in (100, 1431655765, -9)))
+    zero = np.zeros(1, np.int32)
+    source, target = (Moments(zero, np.array([d], np.int32)) for d in (3 << 15, 1 << 16))
+    assert match_channels(layer, source, target) == 1
+    assert [int(v[0]) for v in layer] == [100, 2**30, -8]
+    assert naive.match((100, 1431655765, -9), (0, 3 << 15), (0, 1 << 16)) == (100, 2**30, -8)
 
 
 def test_match_channels_leaves_equal_moments_alone():
@@ -210,6 +224,21 @@ def test_statistics_round_trip_through_a_file(source, data, tmp_path):
 def test_store_statistics_rejects_other_graphs(source):
     with pytest.raises(ValueError, match="statistics: 'conv2d_9' must be a node of"):
         store_statistics(models.digits_cnn(), {"conv2d_9": source["conv2d_0"]})
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({MEAN: np.zeros(24, np.int32)}, "given parameters must be .* or statistics"),
+        (dict.fromkeys((MEAN, DEVIATION), np.zeros(23, np.int32)), r"must be int32 \(24,\)"),
+        (dict.fromkeys((MEAN, DEVIATION), np.full(24, -1, np.int32)), "must be in 0..16711680"),
+    ],
+)
+def test_graph_rejects_statistics(given, rule):
+    graph = models.digits_cnn()
+    nodes = (replace(graph.nodes[0], given=given), *graph.nodes[1:])
+    with pytest.raises(npusim.ModelError, match=f"conv2d_0/conv2d: .*{rule}"):
+        npusim.Session(replace(graph, nodes=nodes))
 
 
 def test_matched_nodes_end_before_the_classifier():
