@@ -149,6 +149,16 @@ def test_match_channels_carries_into_the_shift():
     assert naive.match((100, 1431655765, -9), (0, 3 << 15), (0, 1 << 16)) == (100, 2**30, -8)
 
 
+def test_match_channels_stops_at_the_shifts_limits():
+    """Twice, one and half the deviation, from the least and the greatest shift there are."""
+    shift = np.array([-31, -31, -31, 31, 31, 31, -30, 30], np.int32)
+    layer = Scales(np.zeros(8, np.int32), np.full(8, 2**30, np.int32), shift)
+    zeros, one = np.zeros(8, np.int32), np.full(8, 1 << 16, np.int32)
+    source = Moments(zeros, np.array([2, 4, 1, 2, 4, 1, 1, 4], np.int32) << 15)
+    assert match_channels(layer, source, Moments(zeros, one)) == 6
+    assert shift.tolist() == [-31, -30, -31, 31, 31, 30, -31, 31]
+
+
 def test_match_channels_leaves_equal_moments_alone():
     layer = Scales(*(np.array(v, np.int32) for v in ([-7, 9], [2**30, 2**31 - 1], [-9, -3])))
     moments = Moments(np.array([70000, -5], np.int32), np.array([2**15, 2**20], np.int32))
