@@ -61,7 +61,7 @@ class _Reader:
     """
 
     def __init__(self, size: int) -> None:
-        self.size = size
+        self._size = size
         self._left = size
 
     def group(self, parent: h5py.Group, name: str) -> h5py.Group:
@@ -73,26 +73,34 @@ class _Reader:
             yield self.group(parent, f"{index:06d}")
 
     def array(self, parent: h5py.Group, name: str, *dtypes: str) -> np.ndarray:
-        """A dataset of one of the types, stored in one piece inside the file."""
-        dataset = self._object(parent, name, h5py.Dataset)
+        """A dataset of one of the types."""
+        dataset = self._dataset(parent, name)
         if dataset.dtype not in [np.dtype(dtype) for dtype in dtypes]:
             raise ModelError(f"{dataset.name}: type must be {dtypes[0]}, got {dataset.dtype}")
-        layout = dataset.id.get_create_plist()
-        if layout.get_layout() != h5py.h5d.CONTIGUOUS or layout.get_external_count():
-            raise ModelError(f"{dataset.name}: must be stored in one piece; {REMEDY}")
-        if prod(dataset.shape) * dataset.dtype.itemsize > dataset.id.get_storage_size():
-            raise ModelError(f"{dataset.name}: must be stored whole, got {dataset.shape}; {REMEDY}")
-        self._left -= dataset.nbytes
-        if self._left < 0:
-            raise ModelError(f"{dataset.name}: arrays must fit in the file of {self.size} bytes")
         return dataset[()]
 
     def string(self, parent: h5py.Group, name: str) -> str:
         """A scalar dataset that holds text."""
-        dataset = self._object(parent, name, h5py.Dataset)
-        if dataset.shape != () or dataset.dtype.itemsize > self.size:
+        dataset = self._dataset(parent, name)
+        if dataset.shape != ():
             raise ModelError(f"{dataset.name}: must be one text, got {dataset.shape}; {REMEDY}")
         return _decoded(dataset.name, dataset.dtype, dataset)
+
+    def _dataset(self, parent: h5py.Group, name: str) -> h5py.Dataset:
+        """A dataset whose values are stored in one piece inside the file."""
+        dataset = self._object(parent, name, h5py.Dataset)
+        layout = dataset.id.get_create_plist()
+        if layout.get_layout() != h5py.h5d.CONTIGUOUS or layout.get_external_count():
+            raise ModelError(f"{dataset.name}: must be stored in one piece; {REMEDY}")
+        if dataset.shape is None:
+            raise ModelError(f"{dataset.name}: must hold values, got none; {REMEDY}")
+        length = prod(dataset.shape) * dataset.dtype.itemsize
+        if length > dataset.id.get_storage_size():
+            raise ModelError(f"{dataset.name}: must be stored whole, got {dataset.shape}; {REMEDY}")
+        self._left -= length
+        if self._left < 0:
+            raise ModelError(f"{dataset.name}: arrays must fit in the file of {self._size} bytes")
+        return dataset
 
     def text(self, owner: h5py.Group, name: str) -> str:
         """An attribute that holds text."""
