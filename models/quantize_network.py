@@ -9,8 +9,10 @@ The head's room of 2 and the scale of its logits are what training it on the dev
 codes that may grow, and outputs that show a single step.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +25,15 @@ ZERO_POINT = -128
 HEAD_ROOM = 2
 
 
+class Step(NamedTuple):
+    """A node to be: what it reads besides the output of the one before, and what it writes."""
+
+    op: str
+    constants: tuple[Tensor, ...]
+    output: Tensor
+    attributes: Mapping[str, Any]
+
+
 def quantize_network(p: Parameters, x: np.ndarray, provenance: Mapping[str, str]) -> Graph:
     """The int8 graph of the digit reader.
 
@@ -32,31 +43,38 @@ def quantize_network(p: Parameters, x: np.ndarray, provenance: Mapping[str, str]
     returns      a graph with input "image" (1, 8, 8, 1) and output "logits" (1, 10); its weights
                  are constants named as the layers, "stem" ... "head", biases "stem/bias" ...
     """
-    values, mean, _ = forward(p, x)
-    scales = [INPUT_SCALE, *(float(v.max()) / 255.0 for v in (*values[1:], mean))]
-    tensors = [Tensor("image", (1, 8, 8, 1), "int8", "input", per_tensor(INPUT_SCALE, ZERO_POINT))]
-    nodes: list[Node] = []
-    ordinals: dict[str, int] = {}
-
-    def append(op: str, inputs: list[Tensor], output: Tensor, attributes: Mapping) -> None:
-        source = len(tensors) - 1
-        tensors.extend([*inputs, output])
-        indices = (source, *range(source + 1, len(tensors) - 1))
-        ordinal = ordinals[op] = ordinals.get(op, -1) + 1
-        nodes.append(Node(op, f"{op}_{ordinal}", indices, (len(tensors) - 1,), attributes))
-
-    for layer, value, s_x, s_y in zip(LAYERS, values[1:], scales, scales[1:], strict=False):
-        output = activation(f"{layer.name}/relu", (1, *value.shape[1:]), s_y)
-        constants = weighted(p, layer.name, s_x, room=1)
-        strides = {"stride": (layer.stride, layer.stride), "dilation": (1, 1), "padding": "same"}
-        append(layer.op, constants, output, {**strides, "activation": "relu"})
-    output = activation("features", (1, mean.shape[1]), scales[-1])
-    append("mean", [], output, {"axes": (1, 2), "keep_dims": False})
-    constants = weighted(p, "head", scales[-1], HEAD_ROOM)
-    logits = Tensor("logits", (1, CLASSES), "int8", "activation", logits_scale(p, mean))
-    append("fully_connected", constants, logits, {"activation": "none", "keep_dims": False})
+    image = Tensor("image", (1, 8, 8, 1), "int8", "input", per_tensor(INPUT_SCALE, ZERO_POINT))
+    tensors, nodes = [image], []
+    ordinals: Counter[str] = Counter()
+    for step in steps(p, x):
+        before = len(tensors) - 1
+        tensors += [*step.constants, step.output]
+        last = len(tensors) - 1
+        inputs = (before, *range(before + 1, last))
+        name = f"{step.op}_{ordinals[step.op]}"
+        ordinals[step.op] += 1
+        nodes.append(Node(step.op, name, inputs, (last,), step.attributes))
     known = tuple(replace(tensor, stream=i) for i, tensor in enumerate(tensors))
     return Graph("digits_cnn", known, tuple(nodes), (0,), (len(known) - 1,), provenance=provenance)
+
+
+def steps(p: Parameters, x: np.ndarray) -> Iterator[Step]:
+    """The network's nodes in order, each scaled to what it puts out for the images x."""
+    values, mean, _ = forward(p, x)
+    s_x = INPUT_SCALE
+    for layer, value in zip(LAYERS, values[1:], strict=True):
+        s_y = float(value.max()) / 255.0
+        attributes: dict[str, Any] = {"stride": (layer.stride, layer.stride)}
+        attributes |= {"dilation": (1, 1), "padding": "same", "activation": "relu"}
+        output = activation(f"{layer.name}/relu", (1, *value.shape[1:]), s_y)
+        yield Step(layer.op, weighted(p, layer.name, s_x, room=1), output, attributes)
+        s_x = s_y
+    s_x = float(mean.max()) / 255.0
+    output = activation("features", (1, mean.shape[1]), s_x)
+    yield Step("mean", (), output, {"axes": (1, 2), "keep_dims": False})
+    logits = Tensor("logits", (1, CLASSES), "int8", "activation", logits_scale(p, mean))
+    constants = weighted(p, "head", s_x, HEAD_ROOM)
+    yield Step("fully_connected", constants, logits, {"activation": "none", "keep_dims": False})
 
 
 def per_tensor(scale: float, zero_point: int) -> Quantization:
@@ -81,7 +99,7 @@ def output_axis(w: np.ndarray) -> int:
     return 3 if w.ndim == 4 and w.shape[0] == 1 else 0
 
 
-def weighted(p: Parameters, name: str, s_x: float, room: int) -> list[Tensor]:
+def weighted(p: Parameters, name: str, s_x: float, room: int) -> tuple[Tensor, Tensor]:
     """The constants of a layer: int8 weights and int32 bias."""
     w, axis = p.weights[name], output_axis(p.weights[name])
     scale = channel_scales(w, room)
@@ -90,11 +108,11 @@ def weighted(p: Parameters, name: str, s_x: float, room: int) -> list[Tensor]:
     bias_scale = np.float32(s_x).astype(np.float64) * scale
     bias = np.rint(p.biases[name] / bias_scale).astype(np.int32)
     zeros = np.zeros(len(scale))
-    return [
+    return (
         Tensor(name, w.shape, "int8", "constant", Quantization(scale, zeros, axis), codes),
         Tensor(f"{name}/bias", bias.shape, "int32", "constant",
                Quantization(bias_scale, zeros, 0), bias),
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 def logits_scale(p: Parameters, mean: np.ndarray) -> Quantization:
