@@ -97,5 +97,5 @@ RULES: Mapping[str, Rule] = {
     "quantize": Rule(_X, ("float32", *CODES), CODES, (0, 8), {}),
     "dequantize": Rule(_X, CODE_TYPES, ("float32",), (0, 8), {}),
     "relu": Rule(_X, INT8, INT8, (0, 8), {}),
-    "relu6": Rule(_X, INT8, INT8, (0, 8), {}),
+    "relu6": Rule(_X, INT8, INT8, (0, 8), {}, moves=True),
 }

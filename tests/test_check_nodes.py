@@ -235,6 +235,14 @@ CASES: dict[str, tuple[Change, str]] = {
         "reshape_0/reshape: input and output must have one quantisation, "
         "got (scale 0.05000000074505806, zero point 4) and none",
     ),
+    "relu6 that would rescale": (
+        lambda g: node("conv2d_0", op="relu6", inputs=(0,), attributes={})(
+            tensor(3, shape=(1, 8, 8, 3))(scales(3, 0.7, -3)(g))
+        ),
+        "conv2d_0/relu6: input and output must have one quantisation, "
+        "got (scale 0.05000000074505806, zero point -3) and "
+        "(scale 0.699999988079071, zero point -3)",
+    ),
     "output shape": (
         tensor(3, shape=(1, 6, 6, 7)),
         "conv2d_0/conv2d: output must be (1, 6, 6, 8), got (1, 6, 6, 7)",
