@@ -41,8 +41,9 @@ class Prefix:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: slice | np.ndarray) -> "Prefix":
-        return Prefix(np.ascontiguousarray(self.rows[index]))
+    def __getitem__(self, index: int | slice | np.ndarray) -> "Prefix":
+        """The prefix of some of the images, of one for a number."""
+        return Prefix(np.ascontiguousarray(self.rows[index]).reshape(-1, self.rows.shape[1]))
 
 
 class Session:
@@ -123,6 +124,11 @@ class Session:
 
     def run_from(self, prefix: Prefix) -> Results:
         """The graph's outputs, continued from a prefix with the present weights."""
+        if prefix.rows.shape[1] != self._live.width:
+            raise ValueError(
+                f"prefix: must be one that this session made, {self._live.width} bytes an image, "
+                f"got {prefix.rows.shape[1]}"
+            )
         rows = self._execute(self._live, prefix.rows, slice(self._cut, None), self._outputs)
         return self._results(rows)
 
