@@ -1,6 +1,7 @@
 """House rules that a program can check: who imports whom, and what kernels must not do."""
 
 import ast
+import re
 from pathlib import Path
 
 CLONE = Path(__file__).resolve().parents[1]
@@ -143,7 +144,7 @@ def test_zo_uses_public_names_of_npusim():
         for node in ast.walk(MODULES[name])
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("npusim")
         for alias in node.names
-        if "._" in f".{node.module}.{alias.name}"
+        if re.search(r"\._(?!_)", f".{node.module}.{alias.name}")
     ]
     assert offences == []
 
