@@ -84,6 +84,10 @@ class Source:
         """All labels, int64 (N,)."""
         return self._dataset.labels
 
+    def images(self, rows: NDArray[np.int64]) -> np.ndarray:
+        """The images of these rows, as the session takes them."""
+        return self._dataset.images(rows)
+
     def batch(self, rows: NDArray[np.int64]) -> Batch:
         """The batch of these images."""
         labels = self._dataset.labels[rows]

@@ -18,7 +18,6 @@ from npusim import Session
 
 from .batch import Source
 from .classifier import Classifier
-from .data import Dataset
 from .history import ONE_NAT
 from .loss import Loss
 from .options import Method
@@ -65,10 +64,12 @@ def learning_rates(
     return rates
 
 
-def mean_square_features(session: Session, dataset: Dataset, classifier: Classifier) -> float:
+def mean_square_features(session: Session, source: Source, classifier: Classifier) -> float:
     """Mean of ||x||^2 of what the head reads, real units, over the first images."""
-    rows = np.arange(min(PROBE_IMAGES, len(dataset)))
-    x = dict(session.trace(dataset.images(rows)))[classifier.features]
+    rows = np.arange(min(PROBE_IMAGES, len(source)))
+    x = source.batch(rows).features
+    if x is None:
+        x = dict(session.trace(source.images(rows)))[classifier.features]
     deviation = x.astype(np.int64) - classifier.feature_zero_point
     return int((deviation * deviation).sum()) / len(rows) * classifier.feature_scale**2
 

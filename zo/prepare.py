@@ -53,7 +53,7 @@ def prepare(
     work = _work(session, group, options)
     run = Run(step, learned, held_out, schedule, options, work, cost, stopping)
     _check_features(run)
-    _set_rates(run, train)
+    _set_rates(run)
     return run, group_moved(group)
 
 
@@ -170,14 +170,14 @@ def _check_features(run: Run) -> None:
         )
 
 
-def _set_rates(run: Run, train: Dataset) -> None:
+def _set_rates(run: Run) -> None:
     """The integer rates of every tensor, chosen by rule where the user chose none."""
     step, options = run.step, run.options
     group, classifier = step.group, step.classifier
     head = () if classifier is None else (classifier.weights, classifier.bias)
     norm = 1.0
     if classifier is not None:
-        norm = mean_square_features(step.session, train, classifier)
+        norm = mean_square_features(step.session, run.train, classifier)
     difference = {
         t.name: loss_difference(t, run.train, step.loss, options.seed)
         for t in group.perturbed

@@ -22,7 +22,7 @@ def trained_graph(run: Run) -> Graph:
         return graph
     if isinstance(loss, CrossEntropy) and loss.exponent:
         graph = _with_logit_doublings(graph, classifier.node, loss.exponent)
-    return until_logits(graph)
+    return until_logits(replace(graph, outputs=graph.outputs[:1]))
 
 
 def _with_logit_doublings(graph: Graph, node_name: str, doublings: int) -> Graph:

@@ -1,25 +1,6 @@
 """Fixtures of the training tests."""
 
-import os
-from pathlib import Path
-
 import pytest
-
-CLONE = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def shared():
-    """Finds a file of the shared data by its path there; skips the test where it is absent."""
-    root = Path(os.environ.get("NPUSIM_SHARED", CLONE.parent / "shared"))
-
-    def find(name):
-        path = root / name
-        if not path.exists():
-            pytest.skip(f"{path} is absent; set NPUSIM_SHARED to the folder of shared data")
-        return path
-
-    return find
 
 
 @pytest.fixture(params=["numpy", "numba"])

@@ -12,7 +12,7 @@ from PIL import Image
 
 from npusim import Graph, Quantization, Tensor
 from npusim.models.images import digits, to_int8
-from zo.data import DataError, Normalization, in_memory, load, split, to_input
+from zo.data import DataError, Dataset, Normalization, in_memory, load, split, to_input
 
 
 def picture(colour, size=(4, 3), mode="RGB", form="PNG"):
@@ -60,6 +60,23 @@ def test_zip_decodes_only_what_is_asked(tmp_path):
     assert data.images(np.array([0, 2])).shape == (2, 3, 4, 3)
     with pytest.raises(ValueError, match=r"set/sea/d\.jpg: must decode as a picture, got"):
         data.images()
+
+
+def test_held_images_are_decoded_once(monkeypatch):
+    calls = []
+
+    def frame(row):
+        calls.append(row)
+        return np.full((2, 2, 1), row, np.uint8)
+
+    data = Dataset("a", frame, np.arange(4), tuple("abcd"))
+    held = data.held()
+    assert np.array_equal(held.images(), data.images())
+    before = len(calls)
+    held.take(np.array([2, 1])).images()
+    assert len(calls) == before
+    monkeypatch.setattr("zo.data.dataset.MAX_HELD_BYTES", 15)
+    assert data.held() is data
 
 
 def test_zip_rejects_truncation(tmp_path):

@@ -15,6 +15,8 @@ Frame = Callable[[int], np.ndarray]
 
 SPLIT_EPOCH = 2**32 - 1
 """The data set is split by the shuffle of an epoch that no training run reaches."""
+MAX_HELD_BYTES = 1 << 30
+"""Images that need more memory are decoded at every use."""
 
 
 class DataError(ValueError):
@@ -70,6 +72,16 @@ class Dataset:
         for start in range(0, len(self), size):
             rows = np.arange(start, min(start + size, len(self)))
             yield self.images(rows), self.labels[rows]
+
+    def held(self) -> "Dataset":
+        """The same data set with its images in memory, where they need less than 1 GiB.
+
+        raises   DataError when they differ in shape
+        """
+        if not len(self) or self.frame(0).nbytes * len(self) > MAX_HELD_BYTES:
+            return self
+        images = self.images()
+        return replace(self, frame=lambda row: images[row])
 
     def take(self, rows: np.ndarray) -> "Dataset":
         """The data set of these rows, in this order."""

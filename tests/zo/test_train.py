@@ -1,0 +1,444 @@
+"""Training runs: equal to naive integers, and the same bits however they are computed."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from naive import training as naive
+from naive.rounding import quantize_multiplier
+from training_tasks import (
+    CLASSES,
+    FEATURE_SCALE,
+    FEATURE_ZERO_POINT,
+    FEATURES,
+    HEAD_STREAM,
+    LOGIT_SCALE,
+    WEIGHT_SCALES,
+    digits_task,
+    head_task,
+)
+
+import zo
+from npusim import Accumulator, ModelError, Session
+from npusim.head import with_features
+from zo.cost import Cost
+from zo.data import in_memory
+from zo.loss import UserLoss
+
+TESTS = Path(__file__).resolve().parents[1]
+FC = "fully_connected_0"
+
+
+def run_to_end(task, schedule, trainable=("head",), threads=1, **changes):
+    """(Result, Session) of a run."""
+    session = Session(task.graph, trainable=trainable, threads=threads)
+    result = zo.train(session, task.train, task.validation, scheduler=schedule, **changes)
+    return result, session
+
+
+def bits(result, session):
+    """Everything of a run that must be reproducible, as one hash; cost depends on reuse."""
+    digest = hashlib.sha256()
+    for name in session.trainable:
+        digest.update(session.weights[name].tobytes())
+    for r in session.requantization.values():
+        digest.update(r.shift.tobytes())
+    digest.update(repr([(*e[:7], e.events) for e in result.history]).encode())
+    return digest.hexdigest()
+
+
+def trained_bits(task, schedule, **changes):
+    return bits(*run_to_end(task, schedule, **changes))
+
+
+class NaiveRun:
+    """The same run with Python integers; the head's weights are all that is trained."""
+
+    def __init__(self, task, seed, q, method):
+        self.x = task.train.images().reshape(-1, FEATURES).tolist()
+        self.labels = task.train.labels.tolist()
+        self.q = q
+        self.settings = naive.Settings(seed, method.k, 4, method.estimator, method.rule)
+        codes = task.graph.tensor("head").data.reshape(-1).tolist()
+        self.tensor = naive.Tensor(codes, CLASSES, FEATURES, HEAD_STREAM)
+        scales = [float(np.float32(s)) for s in WEIGHT_SCALES]
+        x_scale, self.scale = float(np.float32(FEATURE_SCALE)), float(np.float32(LOGIT_SCALE))
+        pairs = [quantize_multiplier(x_scale * s / self.scale) for s in scales]
+        bias = task.graph.tensor("head/bias").data.tolist()
+        self.head = naive.Head(bias, [m for m, _ in pairs], [s for _, s in pairs],
+                               FEATURE_ZERO_POINT)  # fmt: skip
+        self.rates = [naive.pair(Fraction(method.lr) / (Fraction(s) ** 2 * 256)) for s in scales]
+
+    def train(self, epochs, recalibrate):
+        """Every whole batch of four of every epoch."""
+        per_epoch = len(self.x) // 4
+        for t in range(epochs * per_epoch):
+            epoch, i = divmod(t, per_epoch)
+            rows = naive.shuffle(self.settings.seed, epoch, len(self.x))[4 * i : 4 * i + 4]
+            self.step(rows, t, epochs * per_epoch)
+            if recalibrate and i == per_epoch - 1:
+                naive.recalibrate(self.tensor, self.head.bias, self.head.shift,
+                                  self.settings.k, True)  # fmt: skip
+
+    def step(self, rows, t, steps):
+        x, labels = [self.x[row] for row in rows], [self.labels[row] for row in rows]
+
+        def evaluate():
+            return naive.cross_entropy(self.head.logits(x, self.tensor.codes), labels, self.scale)
+
+        rates = [naive.decayed(rate, t, steps) for rate in self.rates]
+        naive.training_step([self.tensor], evaluate, self.settings, t, self.q, [rates])
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize(
+    ("estimator", "rule", "q", "k", "recalibrate"),
+    [
+        ("one_sided", "error_feedback", 3, 2, False),
+        ("one_sided", "error_feedback", 2, 1, True),
+        ("centred", "stochastic", 4, 1, False),
+        ("central", "nearest", 2, 3, False),
+        ("one_sided", "sign", 1, 1, False),
+    ],
+)
+def test_training_matches_naive_at_the_rails(estimator, rule, q, k, recalibrate, tmp_path):
+    task = head_task(seed=q, rail=127 - k, images=20)
+    assert np.mean(np.abs(task.graph.tensor("head").data) == 127 - k) > 0.7
+    method = zo.Method(estimator=estimator, rule=rule, k=k, lr=0.002, recalibrate=recalibrate)
+    expected = NaiveRun(task, 2**33 + 5, q, method)
+    expected.train(4, recalibrate)
+    _, session = run_to_end(task, zo.Constant(q), method=method, seed=2**33 + 5, batch=4, epochs=4,
+                            checkpoint=tmp_path / "run.npz")  # fmt: skip
+    assert session.weights["head"].reshape(-1).tolist() == expected.tensor.codes
+    assert session.biases[FC].tolist() == expected.head.bias
+    assert session.requantization[FC].shift.tolist() == expected.head.shift
+    with np.load(tmp_path / "run.npz") as state:
+        assert state["head:momentum"].tolist() == expected.tensor.momentum
+        assert state["head:doublings"].tolist() == expected.tensor.doublings
+        if rule == "error_feedback":
+            assert state["head:residual"].tolist() == expected.tensor.residual
+
+
+@pytest.mark.usefixtures("backend")
+def test_exact_head_matches_naive():
+    task = head_task(seed=9, rail=126, images=20)
+    method = zo.Method(exact_head=True, lr=0.01, recalibrate=False)
+    naive_run = NaiveRun(task, 7, 0, method)
+    tensor, head = naive_run.tensor, naive_run.head
+    step = Fraction(float(np.float32(FEATURE_SCALE))) * 256 / 4
+    factors = [naive.pair(step * Fraction(float(np.float32(s)))) for s in WEIGHT_SCALES]
+    for t in range(20):
+        rows = naive.shuffle(7, t // 5, 20)[t % 5 * 4 : t % 5 * 4 + 4]
+        x, labels = [naive_run.x[r] for r in rows], [naive_run.labels[r] for r in rows]
+        error = naive.head_error(head.logits(x, tensor.codes), labels, naive_run.scale)
+        gradient = naive.head_gradient(error, x, FEATURE_ZERO_POINT)
+        factor = [factors[tensor.channel(n)] for n in range(len(gradient))]
+        scaled = [naive.rs(g * m, s) for g, (m, s) in zip(gradient, factor, strict=True)]
+        rates = [naive.decayed(rate, t, 20) for rate in naive_run.rates]
+        naive.update(tensor, scaled, rates, naive_run.settings, t)
+    _, session = run_to_end(task, zo.Constant(4), method=method, seed=7, batch=4, epochs=4)
+    assert session.weights["head"].reshape(-1).tolist() == tensor.codes
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("estimator", ["one_sided", "centred", "central"])
+def test_reuse_changes_no_bit(estimator):
+    task = head_task(seed=1)
+    schedule = {0: 2, 1: 4}
+    method = zo.Method(estimator=estimator)
+    results = [
+        trained_bits(
+            task,
+            zo.Declared(schedule),
+            method=method,
+            epochs=3,
+            batch=8,
+            reuse=zo.Reuse(prefix=prefix, signs=signs),
+        )
+        for prefix in (True, False)
+        for signs in (True, False)
+    ]
+    assert len(set(results)) == 1
+
+
+def test_reuse_of_prefixes_changes_no_bit_below_the_head():
+    task = digits_task(64, 40)
+    chosen = {"trainable": ("down", "pointwise"), "epochs": 2, "batch": 16}
+    stored, made, whole = (
+        trained_bits(task, zo.Constant(3), reuse=zo.Reuse(prefix=prefix), **chosen)
+        for prefix in (True, True, False)
+    )
+    assert stored == made == whole
+
+
+def test_prefixes_that_do_not_fit_are_made_for_each_batch(monkeypatch):
+    task = head_task(seed=1)
+    expected = trained_bits(task, zo.Constant(4), epochs=2, batch=8)
+    monkeypatch.setattr("zo.batch.MAX_STORED_BYTES", 0)
+    assert trained_bits(task, zo.Constant(4), epochs=2, batch=8) == expected
+
+
+def test_threads_change_no_bit():
+    task = digits_task(96, 70)
+    one, two = (
+        trained_bits(
+            task, zo.Constant(3), trainable=("stem", "head"), threads=threads, epochs=2, batch=32
+        )
+        for threads in (1, 2)
+    )
+    assert one == two
+
+
+@pytest.mark.parametrize("isa", ["numpy", "portable"])
+def test_other_process_gives_the_same_bits(isa):
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
+        "from test_train import reference_bits\n"
+        "print(reference_bits())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program, str(TESTS), str(TESTS / "zo")],
+        env={**os.environ, "NPUSIM_ISA": isa}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout.strip() == reference_bits()
+
+
+def reference_bits():
+    """A run of layers and biases, exact and by zeroth order, with scales and q that change."""
+    task = digits_task(48, 30)
+    graph = with_features(task.graph)
+    method = zo.Method(exact_head=True, k={"stem": 3}, lr={"stem": 0.05})
+    return trained_bits(
+        task._replace(graph=graph), zo.QScheduler(q0=2, q_max=4, patience=1),
+        trainable=("stem", "stem/bias", "down", "head", "head/bias"),
+        method=method, epochs=3, batch=16, seed=11,
+    )  # fmt: skip
+
+
+def test_seed_decides_the_bits():
+    task = head_task(seed=1)
+    same, again, other = (
+        trained_bits(task, zo.Constant(4), epochs=2, batch=8, seed=seed) for seed in (5, 5, 6)
+    )
+    assert same == again != other
+
+
+def test_saturating_perturbation_matches_clipping_away_from_the_rails():
+    task = head_task(seed=3)
+    clipped, saturated = (
+        run_to_end(
+            task,
+            zo.Constant(4),
+            epochs=1,
+            batch=8,
+            method=zo.Method(perturbation=perturbation, lr=1e-4),
+        )
+        for perturbation in ("clip", "saturate")
+    )
+    assert np.abs(clipped[1].weights["head"]).max() < 100
+    assert np.array_equal(clipped[1].weights["head"], saturated[1].weights["head"])
+    assert not np.array_equal(clipped[1].weights["head"], task.graph.tensor("head").data)
+
+
+def test_saturating_perturbation_clips_no_code_at_the_start():
+    task = head_task(seed=3, rail=127)
+    tiny = zo.Method(perturbation="saturate", k=5, lr=1e-12, recalibrate=False)
+    result, session = run_to_end(task, zo.Constant(2), epochs=1, batch=8, method=tiny)
+    assert np.array_equal(session.weights["head"], task.graph.tensor("head").data)
+    assert result.moved == {}
+
+
+def test_codes_outside_the_rails_are_clipped_and_counted():
+    task = head_task(seed=3, rail=127)
+    outside = int(np.count_nonzero(np.abs(task.graph.tensor("head").data.astype(int)) > 125))
+    result, session = run_to_end(task, zo.Constant(2), epochs=1, batch=8,
+                                 method=zo.Method(k=2, lr=1e-12, recalibrate=False))  # fmt: skip
+    assert result.moved == {"head": outside}
+    assert outside > 0
+    assert np.abs(session.weights["head"]).max() == 125
+
+
+@pytest.mark.parametrize("method", [zo.Method(), zo.Method(exact_head=True), zo.PAPER])
+def test_training_learns(method):
+    task = head_task(seed=2, images=160)
+    result, _ = run_to_end(task, zo.Constant(16), epochs=12, batch=16, method=method)
+    assert result.history[0].accuracy < 0.6
+    assert result.accuracy > 0.85
+
+
+def test_joint_training_learns_and_gives_one_output():
+    task = digits_task()
+    task = task._replace(graph=with_features(task.graph))
+    result, _ = run_to_end(task, zo.Constant(4), trainable=("stem", "head"), epochs=8, batch=32,
+                           method=zo.Method(exact_head=True))  # fmt: skip
+    assert result.history[-1].loss < result.history[0].loss * 3 // 4
+    assert [result.graph.tensors[i].shape for i in result.graph.outputs] == [(1, 10)]
+
+
+def test_trained_graph_repeats_the_accuracy():
+    task = head_task(seed=4, rail=120)
+    result, session = run_to_end(task, zo.Constant(4), epochs=6, batch=8)
+    logits = Session(result.graph, threads=1).run(task.validation.images())
+    assert np.mean(logits.argmax(1) == task.validation.labels) == result.accuracy
+    assert any("doubled" in event for e in result.history for event in e.events)
+    assert np.array_equal(logits, session.run(task.validation.images()))
+
+
+def test_doubled_logits_are_a_scale_of_the_trained_graph():
+    task = head_task(seed=4)
+    scales = [replace(t, quantization=scaled(t, 1 / 64)) if t.name == "logits" else t
+              for t in task.graph.tensors]  # fmt: skip
+    narrow = task._replace(graph=replace(task.graph, tensors=tuple(scales)))
+    result, session = run_to_end(narrow, zo.Constant(4), epochs=4, batch=8)
+    doublings = sum("logits: scale doubled" in e.events for e in result.history)
+    assert doublings > 0
+    found = result.graph.tensor("logits").quantization.scale[0]
+    assert found == np.float32(LOGIT_SCALE / 64) * 2**doublings
+    images = task.validation.images()
+    assert np.array_equal(Session(result.graph, threads=1).run(images), session.run(images))
+
+
+def scaled(tensor, factor):
+    return replace(tensor.quantization, scale=tensor.quantization.scale * np.float32(factor))
+
+
+def test_q_path_and_stop_are_recorded():
+    task = head_task(seed=1)
+    frozen = zo.Method(lr=1e-12)
+    schedule = zo.QScheduler(q0=2, q_max=4, patience=2)
+    result, _ = run_to_end(task, schedule, epochs=30, batch=8, method=frozen, stop_after=5)
+    assert [e.q for e in result.history] == [0, 2, 2, 2, 4, 4, 4, 4, 4]
+    assert result.stopped == "stagnant"
+
+
+def test_cost_is_counted():
+    task = head_task(seed=1)
+    signs = CLASSES * FEATURES
+    plain, reused = (
+        run_to_end(task, zo.Constant(3), epochs=2, batch=8, reuse=zo.Reuse(signs=on))[0]
+        for on in (False, True)
+    )
+    steps, macs = 2 * 6, 8 * signs
+    assert plain.history[-1].cost == Cost(steps * 4, steps * 4 * macs, steps * 9 * signs,
+                                          steps * 5 * signs)  # fmt: skip
+    assert reused.history[-1].cost == Cost(steps * 4, steps * 4 * macs, steps * 6 * signs,
+                                           steps * signs)  # fmt: skip
+
+
+def test_ctrl_c_keeps_what_was_done():
+    task = head_task(seed=1)
+
+    def press(done, steps):
+        if done == 9:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    result, session = run_to_end(task, zo.Constant(3), epochs=9, batch=8,
+                                 hooks=zo.Hooks(on_step=press))  # fmt: skip
+    assert result.stopped == "interrupted"
+    assert [e.epoch for e in result.history] == [0, 1]
+    assert signal.getsignal(signal.SIGINT) is before
+    whole, _ = run_to_end(task, zo.Constant(3), epochs=9, batch=8)
+    assert whole.history[1][:7] == result.history[1][:7]
+    assert np.abs(session.weights["head"]).max() <= 126
+
+
+def test_hooks_see_every_epoch_and_step():
+    task = head_task(seed=1)
+    epochs, steps = [], []
+    hooks = zo.Hooks(on_epoch=epochs.append, on_step=lambda *done: steps.append(done))
+    result, _ = run_to_end(task, zo.Constant(2), epochs=2, batch=20, hooks=hooks)
+    assert tuple(epochs) == result.history
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_any_objective_can_be_trained():
+    task = head_task(seed=2, images=80)
+
+    def missing(outputs, labels):
+        return int((outputs.argmax(1) != labels).sum()) << 16
+
+    method = zo.Method(loss=UserLoss(missing, 1 << 16), recalibrate=False, lr=0.003)
+    result, _ = run_to_end(task, zo.Constant(32), epochs=10, batch=40, method=method)
+    assert result.best > result.history[0].accuracy
+
+
+def test_sums_that_may_saturate_take_the_plain_path():
+    task = head_task(seed=1)
+    session = Session(task.graph, trainable=["head"], accumulator=Accumulator(16, "saturate"))
+    zo.train(session, task.train, task.validation, scheduler=zo.Constant(2), epochs=1, batch=8)
+    other = Session(task.graph, trainable=["head"], accumulator=Accumulator(16, "saturate"))
+    zo.train(other, task.train, task.validation, scheduler=zo.Constant(2), epochs=1, batch=8,
+             reuse=zo.Reuse(signs=False))  # fmt: skip
+    assert np.array_equal(session.weights["head"], other.weights["head"])
+
+
+def test_train_rejects_what_cannot_work():
+    task = head_task(seed=1)
+    few = task.train.take(np.arange(5))
+    with pytest.raises(ValueError, match="session must have trainable tensors, got none"):
+        run_to_end(task, None, trainable=(), batch=8)
+    with pytest.raises(ValueError, match="must have a batch of 64 images at least, got 5"):
+        run_to_end(task._replace(train=few), None)
+    with pytest.raises(ValueError, match="exact_head needs the head's weights or bias among"):
+        run_to_end(digits_task(), None, trainable=("stem",), method=zo.Method(exact_head=True))
+    with pytest.raises(ValueError, match=r"needs the head's input .*with_features\(graph\)"):
+        run_to_end(digits_task(), None, trainable=("stem", "head"),
+                   method=zo.Method(exact_head=True))  # fmt: skip
+    with pytest.raises(ValueError, match=r"sum of \|c\| must stay below 2\^46"):
+        run_to_end(task, zo.Constant(2**20), batch=16)
+    with pytest.raises(TypeError, match="epoch"):
+        run_to_end(task, None, epoch=5)
+
+
+def test_train_rejects_labels_the_head_does_not_know():
+    task = head_task(seed=1)
+    images = task.train.images()
+    wrong = in_memory("wrong", images, np.arange(len(images)) % 7)
+    with pytest.raises(ValueError, match=r"wrong: labels must be 0\.\.4 for this head, got 6"):
+        run_to_end(task._replace(train=wrong), None, batch=8)
+
+
+def test_train_rejects_graphs_that_do_not_end_at_logits():
+    task = head_task(seed=1)
+    tensors = tuple(replace(t, dtype="int8") for t in task.graph.tensors)
+    softmax = replace(tensors[3], name="p", shape=(1, CLASSES),
+                      quantization=probabilities(tensors[3]))  # fmt: skip
+    node = type(task.graph.nodes[0])("softmax", "softmax_0", (3,), (4,), {"beta": 1.0})
+    graph = replace(task.graph, tensors=(*task.graph.tensors, softmax),
+                    nodes=(*task.graph.nodes, node), outputs=(4,))  # fmt: skip
+    with pytest.raises(ModelError, match=r"must end at the int8 logits of fully_conn.*, got p"):
+        run_to_end(task._replace(graph=graph), None, batch=8)
+
+
+def probabilities(tensor):
+    return replace(tensor.quantization, scale=np.array([1 / 256]), zero_point=np.array([-128]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"estimator": "two_sided"}, "estimator must be one of one_sided, centred, central, got"),
+        ({"rule": "floor"}, "rule must be one of error_feedback"),
+        ({"momentum": 1.0}, r"momentum must be in 0\.\.1, below 1, got 1\.0"),
+        (
+            {"perturbation": "saturate", "estimator": "central"},
+            "saturate needs one_sided",
+        ),
+    ],
+)
+def test_method_rejects_wrong_choices(changes, message):
+    with pytest.raises(ValueError, match=message):
+        zo.Method(**changes)
+
+
+def test_options_reject_wrong_numbers():
+    with pytest.raises(ValueError, match="epochs must be 1 or more, got 0"):
+        zo.Options(epochs=0)
