@@ -1,4 +1,4 @@
-"""Sessions whose constants change in place: the output moves, nothing is cached, snapshots hold it."""
+"""Constants that change in place: the output moves, nothing is cached, snapshots hold them."""
 
 import numpy as np
 import pytest
