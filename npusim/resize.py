@@ -7,6 +7,9 @@ fit it, as LiteRT's resize_tensor_input does.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from .check import check
 from .graph import ABSENT, Graph, ModelError, Node, Tensor
@@ -19,14 +22,16 @@ def resize(graph: Graph, size: tuple[int, int]) -> Graph:
     The image is the graph's only input of rank 4, its dimensions in the order of `graph.layout`.
     raises   ModelError naming the node that forbids the size
     """
-    if min(size) < 1:
-        raise ValueError(f"input_size: height and width must be 1 or more, got {size}")
+    if not _is_size(size):
+        raise ValueError(f"input_size: must be (height, width) from 1, got {size!r}")
     images = [i for i in graph.inputs if len(graph.tensors[i].shape) == 4]
     if len(images) != 1:
         shapes = [graph.tensors[i].shape for i in graph.inputs]
         raise ModelError(f"input_size: graph must have one image input of rank 4, got {shapes}")
     first, second, _, fourth = graph.tensors[images[0]].shape
-    shape = (first, *size, fourth) if graph.layout == "NHWC" else (first, second, *size)
+    height, width = map(int, size)
+    nhwc = graph.layout == "NHWC"
+    shape = (first, height, width, fourth) if nhwc else (first, second, height, width)
     try:
         return _derive(graph, {images[0]: shape})
     except ModelError as error:
@@ -54,6 +59,14 @@ def batch_separable(graph: Graph) -> bool:
     Then a graph for n images computes, image by image, what the graph for one image does.
     """
     return _batch_obstacle(graph) is None
+
+
+def _is_size(size: Any) -> bool:
+    return (
+        isinstance(size, tuple | list)
+        and len(size) == 2
+        and all(isinstance(length, int | np.integer) and length >= 1 for length in size)
+    )
 
 
 def _derive(graph: Graph, inputs: Mapping[int, Shape]) -> Graph:

@@ -209,12 +209,19 @@ def test_resize_refuses_by_name(case):
     assert str(caught.value) == expected
 
 
-@pytest.mark.parametrize("size", [(0, 5), (5, -1)])
+@pytest.mark.parametrize("size", [(0, 5), (5, -1), (5,), (5, 5, 3), 96, "96", (5.0, 5)])
 def test_resize_rejects_size(size):
     draft = Draft()
     graph = draft.graph(draft.conv2d(draft.input((1, 6, 6, 2)), 2))
-    with pytest.raises(ValueError, match=r"^input_size: height and width must be 1 or more, got"):
+    with pytest.raises(ValueError, match=r"^input_size: must be \(height, width\) from 1, got "):
         resize(graph, size)
+
+
+def test_resize_takes_numbers_of_numpy():
+    draft = Draft()
+    graph = draft.graph(draft.conv2d(draft.input((1, 6, 6, 2)), 2))
+    assert resize(graph, [7, 9]) == resize(graph, (7, 9))
+    assert resize(graph, tuple(np.array([7, 9]))) == resize(graph, (7, 9))
 
 
 def everything(batch: int) -> Graph:
