@@ -90,7 +90,7 @@ def inputs(graph):
             continue
         limits = np.iinfo(tensor.dtype)
         codes = rng.integers(limits.min, limits.max, tensor.shape, tensor.dtype, endpoint=True)
-        drawn.append(codes >> rng.integers(0, limits.bits // 2, tensor.shape, tensor.dtype))
+        drawn.append(codes >> rng.integers(0, limits.bits - 1, tensor.shape, tensor.dtype))
     return drawn
 
 
