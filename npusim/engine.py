@@ -71,7 +71,7 @@ class Session:
         self.source_graph = graph = with_biases(graph)
         self.graph = with_batch(graph, 1) if batch_separable(graph) else graph
         self.threads = _thread_count(threads)
-        indices = [find_constant(graph, name) for name in trainable]
+        indices = _find_constants(graph, trainable)
         self.trainable = tuple(dict.fromkeys(graph.tensors[i].name for i in indices))
         self._cut = _first_user(graph, indices)
         self._backend: Backend = make_backend(self.graph, frozenset(indices), self.threads)
@@ -241,6 +241,12 @@ def _thread_count(threads: int | None) -> int:
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     return threads
+
+
+def _find_constants(graph: Graph, names: Sequence[str]) -> list[int]:
+    if isinstance(names, str):
+        raise TypeError(f"trainable: must be a sequence of names, got the string {names!r}")
+    return [find_constant(graph, name) for name in names]
 
 
 def _first_user(graph: Graph, constants: Sequence[int]) -> int:

@@ -20,3 +20,10 @@ def shared():
         return path
 
     return find
+
+
+@pytest.fixture(params=["numpy", "portable"])
+def isa(request, monkeypatch):
+    """Runs a test in both executors: the NumPy reference, and the compiled kernels."""
+    monkeypatch.setenv("NPUSIM_ISA", request.param)
+    return request.param

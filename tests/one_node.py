@@ -33,6 +33,22 @@ def one_node(op: str, operands: list[Tensor], y: Tensor, **attributes: Any) -> G
     return Graph(op, (*named, made), (node,), inputs, (count,))
 
 
+def pointwise(
+    x_scale: float, weights: Any, y: Tensor, w_scale: Any, bias: Any = None, fused: str = "none"
+) -> Graph:
+    """A 1x1 convolution of an image of one cell: weights (O, I), one scale for each output.
+
+    fused   the activation
+    """
+    codes = np.array(weights, np.int8)
+    operands = [activation((1, 1, 1, codes.shape[1]), x_scale)]
+    operands.append(constant(codes[:, None, None, :], w_scale, axis=0))
+    if bias is not None:
+        operands.append(Tensor("", np.shape(bias), "int32", "constant", None, np.array(bias)))
+    return one_node("conv2d", operands, y, stride=(1, 1), dilation=(1, 1), padding="valid",
+                    activation=fused)  # fmt: skip
+
+
 def run_reference(graph: Graph, *inputs: Any) -> np.ndarray:
     """The only output of a graph on arrays for its inputs."""
     values = {i: t.data for i, t in enumerate(graph.tensors) if t.data is not None}

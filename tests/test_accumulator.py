@@ -27,11 +27,6 @@ NARROW = (8, 12, 16, 18)
 Step = Callable[[int, int], int]
 
 
-@pytest.fixture(params=["numpy", "portable"])
-def isa(request, monkeypatch):
-    monkeypatch.setenv("NPUSIM_ISA", request.param)
-
-
 def hostile(op, seed):
     """A layer on (1, 3, 4, 4), and two images for it."""
     rng = np.random.default_rng(seed)

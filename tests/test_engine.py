@@ -20,11 +20,6 @@ pytestmark = pytest.mark.usefixtures("isa")
 NETWORKS = range(12)
 
 
-@pytest.fixture(params=["numpy", "portable"])
-def isa(request, monkeypatch):
-    monkeypatch.setenv("NPUSIM_ISA", request.param)
-
-
 @cache
 def random_network(seed):
     drawn = network(seed)

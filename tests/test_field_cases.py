@@ -8,18 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from naive import rounding
-from one_node import activation, constant, one_node
+from one_node import activation, constant, one_node, pointwise
 
 from npusim import Session
-from npusim.graph import Tensor
 
 pytestmark = pytest.mark.usefixtures("isa")
 PLAIN = {"stride": (1, 1), "dilation": (1, 1), "padding": "valid", "activation": "none"}
-
-
-@pytest.fixture(params=["numpy", "portable"])
-def isa(request, monkeypatch):
-    monkeypatch.setenv("NPUSIM_ISA", request.param)
 
 
 def run(graph, *inputs):
@@ -29,20 +23,10 @@ def run(graph, *inputs):
     return Session(graph, threads=1).run(dict(zip(names, arrays, strict=True))).ravel().tolist()
 
 
-def convolution(x_scale, weights, y, w_scale, bias=None, **attributes):
-    """A 1x1 convolution of one cell: weights (O, I)."""
-    weights = np.array(weights, np.int8)
-    operands = [activation((1, 1, 1, weights.shape[1]), x_scale)]
-    operands.append(constant(weights[:, None, None, :], w_scale, axis=0))
-    if bias is not None:
-        operands.append(Tensor("", np.shape(bias), "int32", "constant", None, np.array(bias)))
-    return one_node("conv2d", operands, y, **PLAIN | attributes)
-
-
 def scaled(acc, multiplier, shift):
     """Codes that a 1x1 convolution with this multiplier makes of accumulators."""
     acc = np.asarray(acc, np.int32)
-    graph = convolution(1.0, np.zeros((acc.size, 1)), activation(()), np.ones(acc.size), bias=acc)
+    graph = pointwise(1.0, np.zeros((acc.size, 1)), activation(()), np.ones(acc.size), bias=acc)
     session = Session(graph, threads=1)
     session.requantization["conv2d_0"].multiplier[:] = multiplier
     session.requantization["conv2d_0"].shift[:] = shift
@@ -51,7 +35,7 @@ def scaled(acc, multiplier, shift):
 
 def test_a_quarter_becomes_one():
     """github.com/tensorflow/tensorflow/issues/25087"""
-    graph = convolution(1.0, [[1]], activation((), 4.0), [1.0])
+    graph = pointwise(1.0, [[1]], activation((), 4.0), [1.0])
     assert run(graph, [[[[1]]]]) == [1]
 
 
@@ -94,13 +78,13 @@ def test_negative_sums_round_half_up_then_away():
 
 def test_scales_so_small_that_nothing_is_left():
     """github.com/tensorflow/tensorflow/pull/26977"""
-    graph = convolution(1e-10, [[127]], activation((), 1.0, 5), [1e-10])
+    graph = pointwise(1e-10, [[127]], activation((), 1.0, 5), [1e-10])
     assert run(graph, [[[[127]]]]) == [5]
 
 
 def test_channel_of_scale_zero_gives_the_zero_point():
     """github.com/XiaoMi/mace/issues/293"""
-    graph = convolution(1.0, [[3], [3]], activation((), 1.0, 5), [1.0, 0.0], [1000, 1000])
+    graph = pointwise(1.0, [[3], [3]], activation((), 1.0, 5), [1.0, 0.0], [1000, 1000])
     assert run(graph, [[[[1]]]]) == [127, 5]
 
 
@@ -108,12 +92,12 @@ def test_relu6_of_codes_that_cannot_show_six():
     """github.com/tensorflow/tensorflow/pull/53859"""
     for scale, zero_point, expected in ((0.01, 0, 127), (0.1, -100, -40)):
         y = activation((), scale, zero_point)
-        graph = convolution(1.0, [[1]], y, [1.0], activation="relu6")
+        graph = pointwise(1.0, [[1]], y, [1.0], fused="relu6")
         assert run(graph, [[[[100]]]]) == [expected]
 
 
 def test_relu_of_a_negative_number_is_the_code_of_zero():
-    graph = convolution(1.0, [[1]], activation((), 0.1, -100), [1.0], activation="relu")
+    graph = pointwise(1.0, [[1]], activation((), 0.1, -100), [1.0], fused="relu")
     assert run(graph, [[[[-100]]]]) == [-100]
 
 
@@ -196,7 +180,7 @@ def test_fully_connected_scales_each_channel():
 
 def test_any_batch_runs():
     """github.com/google-ai-edge/LiteRT/issues/162"""
-    graph = convolution(1.0, [[3]], activation(()), [1.0])
+    graph = pointwise(1.0, [[3]], activation(()), [1.0])
     assert run(graph, np.reshape([1, 2], (2, 1, 1, 1))) == [3, 6]
     operands = [activation((1, 2)), constant([[1, 1]], 1.0)]
     graph = one_node("fully_connected", operands, activation(()), activation="none",

@@ -8,25 +8,14 @@ from graphs import Draft
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import rounding
-from one_node import activation, constant, one_node
+from one_node import activation, constant, one_node, pointwise
 
 from npusim import parameters
-from npusim.graph import Quantization, Tensor
+from npusim.graph import Quantization
 from npusim.kernels.structs import Conv2d, FullyConnected, Pool2d, Rescale
 from npusim.multiplier import quantize_multiplier
 
-PLAIN = {"stride": (1, 1), "dilation": (1, 1), "padding": "valid", "activation": "none"}
 SCALES = st.floats(2.0**-20, 4.0, width=32)
-
-
-def convolution(x_scale, weights, y, w_scale, bias=None, **attributes):
-    """A 1x1 convolution of one cell: weights (O, I)."""
-    weights = np.array(weights, np.int8)
-    operands = [activation((1, 1, 1, weights.shape[1]), x_scale)]
-    operands.append(constant(weights[:, None, None, :], w_scale, axis=0))
-    if bias is not None:
-        operands.append(Tensor("", np.shape(bias), "int32", "constant", None, np.array(bias)))
-    return one_node("conv2d", operands, y, **PLAIN | attributes)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +45,14 @@ def test_activation_range_matches_naive(scale, zero_point, name):
 
 @given(SCALES, SCALES, SCALES)
 def test_requantization_multiplies_scales_in_double(x_scale, w_scale, y_scale):
-    graph = convolution(x_scale, [[1]], activation((), y_scale), [w_scale])
+    graph = pointwise(x_scale, [[1]], activation((), y_scale), [w_scale])
     r = parameters.requantization(graph, graph.nodes[0])
     expected = rounding.quantize_multiplier(x_scale * w_scale / y_scale)
     assert (r.multiplier[0], r.shift[0]) == expected
 
 
 def test_requantization_is_per_channel():
-    graph = convolution(0.5, [[1], [1], [1]], activation((), 0.25, -7), [0.5, 0.25, 2.0**-40])
+    graph = pointwise(0.5, [[1], [1], [1]], activation((), 0.25, -7), [0.5, 0.25, 2.0**-40])
     r = parameters.requantization(graph, graph.nodes[0])
     assert r.multiplier.tolist() == [2**30, 2**30, 0]
     assert r.shift.tolist() == [1, 0, 0]
@@ -80,7 +69,7 @@ def test_requantization_repeats_one_scale_for_every_channel():
 
 
 def test_requantization_takes_what_is_given():
-    graph = convolution(0.5, [[1], [1]], activation((), 0.25), [0.5, 0.5])
+    graph = pointwise(0.5, [[1], [1]], activation((), 0.25), [0.5, 0.5])
     given_pair = {
         "multiplier": np.array([7, 2**30], np.int32),
         "shift": np.array([-3, 4], np.int32),

@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 from graphs import Draft, codes
 
+import npusim
 from npusim import Accumulator, Session
 from npusim.check import check
 from npusim.constants import with_biases
 
 pytestmark = pytest.mark.usefixtures("isa")
 LAYERS = ["conv2d_0", "depthwise_conv2d_0", "fully_connected_0"]
-
-
-@pytest.fixture(params=["numpy", "portable"])
-def isa(request, monkeypatch):
-    monkeypatch.setenv("NPUSIM_ISA", request.param)
 
 
 def network():
@@ -146,6 +142,12 @@ def test_unknown_trainable_lists_those_there_are():
         assert name in message
 
 
+def test_trainable_rejects_a_single_string():
+    message = "trainable: must be a sequence of names, got the string 'conv2d_0'"
+    with pytest.raises(TypeError, match=message):
+        Session(network(), trainable="conv2d_0")
+
+
 def test_a_bias_the_model_does_not_have_is_trainable():
     session = Session(network(), trainable=["conv2d_0/bias"])
     x = codes(session.graph, 2)
@@ -201,6 +203,20 @@ def test_snapshot_does_not_follow_later_changes():
         session.requantization[name].shift[:] = -3
     assert taken == kept
     assert session.snapshot() != kept
+
+
+def test_snapshot_survives_a_file(tmp_path):
+    """Changed weights, biases, scales, and a multiplier that no scale gives."""
+    session = Session(network(), trainable=LAYERS)
+    x = codes(session.graph, 3)
+    session.weights["conv2d_0"][...] ^= 5
+    session.biases["depthwise_conv2d_0"][:] -= 300
+    session.requantization["conv2d_0"].shift[1] += 1
+    session.requantization["fully_connected_0"].multiplier[2] += 12345
+    npusim.save(session.snapshot(), tmp_path / "m.h5")
+    loaded = npusim.load(tmp_path / "m.h5")
+    assert loaded == session.snapshot()
+    assert np.array_equal(Session(loaded).run(x), session.run(x))
 
 
 def test_snapshot_of_shared_weights_keeps_each_nodes_requantization():
