@@ -81,10 +81,8 @@ def bench(
     found = {}
     for mode, reuse in MODES.items():
         run = _run(graph, options, reuse, q_range)
-        if reuse.signs and not run.step.head_alone:
-            continue
-        batch = run.train.batch(np.arange(options.batch))
-        found[mode] = [_step_time(run, batch, q, options.limit) for q in q_range]
+        if run.step.head_alone or not reuse.signs:
+            found[mode] = _times(run, q_range, options.limit)
     return found
 
 
@@ -107,20 +105,29 @@ def _classes(graph: Graph) -> int:
     return graph.tensors[graph.outputs[0]].shape[-1]
 
 
-def _step_time(run: Run, batch: Batch, q: int, limit: float) -> StepTime:
-    step, draw = run.step, Draw(0, 0, q)
-    forward, one_pass = fastest(batch.forward), _seconds_of_a_pass(step, draw)
+def _times(run: Run, q_range: Sequence[int], limit: float) -> list[StepTime]:
+    step, batch = run.step, run.train.batch(np.arange(run.options.batch))
     base = batch.forward()
-    loss = fastest(lambda: step.loss(base.logits, batch.labels))
-    estimate, update = _seconds_after_the_losses(step, batch, draw)
+    once = Parts(
+        fastest(batch.forward),
+        _seconds_of_a_pass(step),
+        fastest(lambda: step.loss(base.logits, batch.labels)),
+        *_seconds_after_the_losses(step, batch, Draw(0, 0, q_range[0])),
+    )
+    return [_step_time(step, batch, once, q, limit) for q in q_range]
+
+
+def _step_time(step: Step, batch: Batch, once: Parts, q: int, limit: float) -> StepTime:
+    draw = Draw(0, 0, q)
+    estimate, _ = _seconds_after_the_losses(step, batch, draw)
     if step.head_alone:
         samples = fastest(lambda: step.sample_losses(batch, draw))
-        parts = Parts(forward + samples, 0.0, loss, estimate, update)
+        parts = once._replace(forward=once.forward + samples, perturb=0.0, estimate=estimate)
     else:
-        passes = (q + 1) * one_pass
-        parts = Parts((q + 1) * forward, passes, (q + 1) * loss, estimate, update)
+        forward, perturb, loss = ((q + 1) * seconds for seconds in once[:3])
+        parts = Parts(forward, perturb, loss, estimate, once.update)
     measured = fastest(lambda: step(batch, draw)) if sum(parts) < limit else None
-    return StepTime(q, parts, measured, (q + 1) * forward + q * one_pass)
+    return StepTime(q, parts, measured, (q + 1) * once.forward + q * once.perturb)
 
 
 def _seconds_after_the_losses(step: Step, batch: Batch, draw: Draw) -> tuple[float, float]:
@@ -139,9 +146,9 @@ def _seconds_after_the_losses(step: Step, batch: Batch, draw: Draw) -> tuple[flo
     return fastest(estimate), fastest(update)
 
 
-def _seconds_of_a_pass(step: Step, draw: Draw) -> float:
+def _seconds_of_a_pass(step: Step) -> float:
     """Of moving every perturbed tensor from one sample to the next; codes stay as they were."""
-    tensors = step.group.perturbed
+    tensors, draw = step.group.perturbed, Draw(0, 0, 1)
 
     def there_and_back() -> None:
         for direction in (1, -1):

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -23,7 +22,7 @@ from .classifier import find_classifier
 from .data import Dataset, load, split, to_input
 from .evaluate import Evaluation, evaluate
 from .loss import cross_entropy_loss
-from .moments import measure_statistics
+from .moments import measure_statistics, stored_statistics
 from .options import Reuse
 from .origin import Origin, origin_of
 from .prng import shuffle
@@ -53,10 +52,15 @@ def adapt_command(arguments: argparse.Namespace) -> int:
     graph = load_model(arguments.model, arguments)
     found = normalization(arguments)
     session = Session(graph, threads=arguments.threads)
-    statistics = None
+    statistics = stored_statistics(graph)
     if arguments.source is not None:
         source = to_input(load(arguments.source), graph, found)
         statistics = measure_statistics(session, _some(source, arguments).images())
+    if not statistics:
+        raise ValueError(
+            f"{arguments.model}: must hold statistics of its source, got none; name images of the "
+            "old look with --source"
+        )
     target = to_input(load(arguments.data), graph, found)
     result = adapt(session, _some(target, arguments).images(), statistics)
     save(session.snapshot(), arguments.output)
@@ -136,8 +140,14 @@ def _bench_report(options: BenchOptions, found: Mapping[str, list[StepTime]]) ->
 def _bench_table(mode: str, times: list[StepTime]) -> Table:
     table = Table(title=f"reuse: {mode}", title_justify="left", box=None, pad_edge=False)
     for header in ("q", *times[0].parts._fields, "sum", "measured", "paper"):
-        table.add_column(header, justify="right")
+        table.add_column(header, justify="right", no_wrap=True)
     for t in times:
-        cells = (*t.parts, float(np.sum(t.parts)), t.measured, t.paper)
-        table.add_row(str(t.q), *("" if c is None else f"{MILLISECONDS * c:,.3f}" for c in cells))
+        cells = (*t.parts, sum(t.parts), t.measured, t.paper)
+        table.add_row(str(t.q), *("" if c is None else _milliseconds(c) for c in cells))
     return table
+
+
+def _milliseconds(seconds: float) -> str:
+    """Three decimals below 100 ms, none above."""
+    value = MILLISECONDS * seconds
+    return f"{value:.3f}" if value < 100 else f"{value:,.0f}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from npusim import Graph, ModelError
 from npusim.images import Normalization
 
-KEY = "zo.origin"
+KEY = "zo_origin"
 
 
 class Origin(NamedTuple):

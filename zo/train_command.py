@@ -87,7 +87,7 @@ def _task(arguments: argparse.Namespace) -> Task:
         )
     with bar("features") as advance:
         reading = Reading(arguments.threads, _folder(arguments), advance)
-        warm = WarmUp(accuracy=arguments.warm_up)
+        warm = WarmUp(accuracy=arguments.warm_up, batch=arguments.batch)
         options = HeadOptions(arguments.seed, warm, arguments.k)
         graph, head = attach_head(graph, learned, held_out, options, reading)
     if not arguments.json:

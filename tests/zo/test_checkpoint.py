@@ -1,0 +1,155 @@
+"""Checkpoints: a run that was killed goes on to the same bits; damage and changes are refused."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from training_tasks import digits_task, head_task
+
+import zo
+from npusim import Session
+from npusim.head import with_features
+
+TESTS = Path(__file__).resolve().parents[1]
+EPOCHS = 6
+
+
+def run(folder, task=None, epochs=EPOCHS, trainable=("head",), **changes):
+    task = task or head_task(seed=4, rail=120)
+    session = Session(task.graph, trainable=trainable, threads=1)
+    schedule = zo.QScheduler(q0=2, q_max=8, patience=1)
+    changes = {"batch": 8, "checkpoint": folder / "run.npz", "resume": True, **changes}
+    result = zo.train(session, task.train, task.validation, scheduler=schedule, epochs=epochs,
+                      **changes)  # fmt: skip
+    return result, session
+
+
+def state(folder):
+    """Every array of the checkpoint, and its numbers without the seconds."""
+    with np.load(folder / "run.npz") as file:
+        return {name: file[name].tobytes() for name in file.files if name != "meta"}
+
+
+def history(result):
+    return [(*e[:8], e.events) for e in result.history]
+
+
+def interrupt_after(steps):
+    def press(done, total):
+        if done == steps:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return zo.Hooks(on_step=press)
+
+
+@pytest.mark.usefixtures("backend")
+def test_resumed_run_ends_with_the_same_bits(tmp_path):
+    whole, _ = run(tmp_path / "whole")
+    stopped, _ = run(tmp_path / "parts", hooks=interrupt_after(3 * 6 + 4))
+    assert stopped.stopped == "interrupted"
+    assert len(stopped.history) == 4
+    resumed, session = run(tmp_path / "parts")
+    assert history(resumed) == history(whole)
+    assert state(tmp_path / "parts") == state(tmp_path / "whole")
+    assert any(e.events for e in whole.history)
+    assert len({e.q for e in whole.history}) > 2
+    assert resumed.graph == whole.graph
+    assert np.array_equal(session.weights["head"], whole.graph.tensor("head").data)
+
+
+def test_resumed_run_of_several_tensors_ends_with_the_same_bits(tmp_path):
+    task = digits_task(48, 30)
+    task = task._replace(graph=with_features(task.graph))
+    chosen = {"trainable": ("stem", "stem/bias", "head", "head/bias"), "batch": 16, "epochs": 3,
+              "method": zo.Method(exact_head=True, k={"stem": 3})}  # fmt: skip
+    whole, _ = run(tmp_path / "whole", task, **chosen)
+    run(tmp_path / "parts", task, hooks=interrupt_after(5), **chosen)
+    resumed, _ = run(tmp_path / "parts", task, **chosen)
+    assert history(resumed) == history(whole)
+    assert state(tmp_path / "parts") == state(tmp_path / "whole")
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+sys.path[:0] = sys.argv[2:]
+import zo
+from test_checkpoint import run
+run(Path(sys.argv[1]), hooks=zo.Hooks(on_step=lambda *done: time.sleep(0.01)))
+"""
+
+
+def test_killed_run_goes_on_to_the_same_bits(tmp_path):
+    whole, _ = run(tmp_path / "whole")
+    killed = tmp_path / "killed"
+    arguments = [sys.executable, "-c", PROGRAM, str(killed), str(TESTS), str(TESTS / "zo")]
+    with subprocess.Popen(arguments) as process:
+        deadline = time.monotonic() + 120
+        while not (killed / "run.npz").exists() and time.monotonic() < deadline:
+            time.sleep(0.002)
+        time.sleep(0.015)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    resumed, _ = run(killed)
+    assert history(resumed) == history(whole)
+    assert state(killed) == state(tmp_path / "whole")
+
+
+def test_finished_run_is_not_trained_again(tmp_path):
+    whole, _ = run(tmp_path)
+    again, _ = run(tmp_path)
+    assert again.history == whole.history
+    assert again.stopped == "epochs"
+
+
+def test_without_resume_the_checkpoint_is_replaced(tmp_path):
+    run(tmp_path)
+    fresh, _ = run(tmp_path, resume=False, seed=9)
+    other, _ = run(tmp_path / "other", seed=9)
+    assert history(fresh) == history(other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 7}, r"epochs must be as saved, 6, got 7; use the saved setting or start"),
+        ({"seed": 1}, r"seed must be as saved, 0, got 1"),
+        ({"method": zo.Method(rule="nearest")}, "method must be as saved"),
+        ({"task": head_task(seed=5)}, "model must be as saved"),
+    ],
+)
+def test_resume_rejects_another_run(tmp_path, changes, message):
+    run(tmp_path)
+    with pytest.raises(ValueError, match=rf"run\.npz: {message}"):
+        run(tmp_path, **changes)
+
+
+def test_resume_rejects_another_schedule(tmp_path):
+    run(tmp_path)
+    task = head_task(seed=4, rail=120)
+    session = Session(task.graph, trainable=["head"], threads=1)
+    with pytest.raises(ValueError, match="scheduler: patience must be as saved, 1, got 4"):
+        zo.train(session, task.train, task.validation, epochs=EPOCHS, batch=8,
+                 scheduler=zo.QScheduler(q0=2, q_max=8, patience=4),
+                 checkpoint=tmp_path / "run.npz", resume=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, -1, -200])
+def test_resume_rejects_a_damaged_file(tmp_path, length):
+    run(tmp_path)
+    path = tmp_path / "run.npz"
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(ValueError, match=r"run\.npz: must be a whole checkpoint, got .*start with"):
+        run(tmp_path)
+
+
+def test_resume_rejects_pickles(tmp_path):
+    (tmp_path / "run.npz").parent.mkdir(exist_ok=True)
+    np.savez(tmp_path / "run.npz", meta=np.array([object()]))
+    with pytest.raises(ValueError, match="must be a whole checkpoint, got ValueError"):
+        run(tmp_path)

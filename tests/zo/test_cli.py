@@ -1,0 +1,279 @@
+"""The `zo` command: what it prints and writes, its exit codes, its one-line errors."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import npusim
+import zo
+from npusim import models
+from npusim.head import until_features
+from zo import cli
+
+MODEL = Path(models.__file__).parent / "digits_cnn.h5"
+
+
+@pytest.fixture
+def zo_command(capsys):
+    """Runs the command in this process: (exit code, standard output, standard error)."""
+
+    def run(*arguments):
+        try:
+            code = cli.main([str(argument) for argument in arguments])
+        except SystemExit as error:
+            code = error.code
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def inverted_digits(tmp_path_factory):
+    """An .npz of 300 inverted digits."""
+    labelled = models.digits().train
+    path = tmp_path_factory.mktemp("data") / "inverted.npz"
+    pixels = np.minimum(models.inverted(labelled.images[:300]).astype(int) * 16, 255)
+    np.savez(path, images=pixels.astype(np.uint8), labels=labelled.labels[:300])
+    return path
+
+
+@pytest.fixture
+def colours(tmp_path):
+    """A zip archive of 60 plain pictures in three classes."""
+    path = tmp_path / "colours.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for i in range(60):
+            data = BytesIO()
+            level = 40 + i
+            colour = [(level, 0, 0), (0, level, 0), (0, 0, level)][i % 3]
+            Image.new("RGB", (9, 7), colour).save(data, "PNG")
+            archive.writestr(f"set/{'rgb'[i % 3]}/{i}.png", data.getvalue())
+    return path
+
+
+def train(zo_command, data, folder, *more):
+    return zo_command("train", "--model", MODEL, "--data", data, "--output", folder, "--threads", 1,
+                      "--batch", 20, "--epochs", 3, "--features", "none", *more)  # fmt: skip
+
+
+def test_train_writes_what_evaluate_repeats(zo_command, inverted_digits, tmp_path):
+    folder = tmp_path / "run"
+    code, out, err = train(zo_command, inverted_digits, folder, "--q", 4)
+    assert (code, err) == (0, "")
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "checkpoint.npz", "curves.png", "history.csv", "model.h5",
+    ]  # fmt: skip
+    assert out.splitlines()[0].startswith("epoch   0          accuracy 0.")
+    assert "q            4 from epoch 1\n" in out
+    with (folder / "history.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["q"] for row in rows] == ["0", "4", "4", "4"]
+    assert int(rows[-1]["forwards"]) == 3 * 12 * 5
+    _, text, _ = zo_command("evaluate", folder / "model.h5", "--data", inverted_digits, "--json")
+    report = json.loads(text)
+    assert report["total"] == 60
+    assert f"{report['accuracy']:.6f}" == rows[-1]["accuracy"]
+    _, text, _ = zo_command("evaluate", folder / "model.h5", "--data", inverted_digits, "--part",
+                            "all")  # fmt: skip
+    assert "all: accuracy 0." in text
+    assert "of 300)" in text
+    with Image.open(folder / "curves.png") as picture:
+        assert min(picture.size) > 400
+
+
+def test_train_reports_json(zo_command, inverted_digits, tmp_path):
+    code, out, _ = train(zo_command, inverted_digits, tmp_path / "run", "--exact-head", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["stopped"] == "epochs"
+    assert report["cost"]["forwards"] == 3 * 12
+    assert report["images"] == 60
+    assert report["accuracy"]["end"] == report["correct"] / 60
+    assert report["q"] == []
+
+
+def test_train_is_reproducible_and_resumes(zo_command, inverted_digits, tmp_path):
+    models_written = []
+    for folder, more in (("a", ()), ("b", ("--threads", 2)), ("a", ("--resume",))):
+        train(zo_command, inverted_digits, tmp_path / folder, "--q0", 2, "--patience", 1, *more)
+        models_written.append((tmp_path / folder / "model.h5").read_bytes())
+    assert models_written[0] == models_written[1] == models_written[2]
+
+
+def test_train_replaces_the_head(zo_command, colours, tmp_path):
+    folder, features = tmp_path / "run", tmp_path / "features"
+    code, out, _ = train(
+        zo_command, colours, folder, "--classes", 3, "--mean", 0.5, "--std", 0.25,
+        "--input-size", "16x12", "--train", 40, "--validation", 20, "--features", features,
+    )  # fmt: skip
+    assert code == 0
+    assert out.startswith("new head: 3 classes, float warm-up to ")
+    graph = npusim.load(folder / "model.h5")
+    assert graph.tensor("head").shape == (3, 64)
+    assert graph.tensors[graph.inputs[0]].shape == (1, 16, 12, 1)
+    assert len(list(features.iterdir())) == 2
+    _, text, _ = zo_command("evaluate", folder / "model.h5", "--data", colours)
+    correct = int(out.split(" of 20)")[0].rsplit("(", 1)[1])
+    assert f"({correct} of 20)" in text
+
+
+def test_ctrl_c_writes_what_was_done(tmp_path, inverted_digits):
+    folder = tmp_path / "run"
+    arguments = [
+        "train",
+        "--model",
+        MODEL,
+        "--data",
+        inverted_digits,
+        "--output",
+        folder,
+        "--batch",
+        20,
+        "--epochs",
+        100000,
+        "--stop-after",
+        0,
+        "--features",
+        "none",
+    ]
+    program = "import sys; from zo.cli import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        for line in process.stdout:
+            if line.startswith("epoch   2"):
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, "")
+    assert "interrupted" in out
+    assert npusim.load(folder / "model.h5").tensor("head").shape == (10, 64)
+
+
+def test_adapt_writes_a_model(zo_command, inverted_digits, tmp_path):
+    adapted = tmp_path / "adapted.h5"
+    code, out, _ = zo_command("adapt", MODEL, "--data", inverted_digits, "--source", "digits",
+                              "--output", adapted, "--images", 100)  # fmt: skip
+    assert code == 0
+    assert "conv2d_0: " in out
+    before, after = npusim.load(MODEL), npusim.load(adapted)
+    assert not np.array_equal(before.tensor("stem/bias").data, after.tensor("stem/bias").data)
+    assert before.tensor("stem") != after.tensor("stem") or before.nodes != after.nodes
+
+
+def test_bench_times_every_part(zo_command):
+    code, out, _ = zo_command("bench", MODEL, "--q", 1, 4, "--batch", 8, "--threads", 1, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert list(report["reuse"]) == ["none", "prefix", "prefix and signs"]
+    for times in report["reuse"].values():
+        assert [t["q"] for t in times] == [1, 4]
+        for t in times:
+            assert t["measured"] > 0
+            assert t["paper"] > 0
+    code, out, _ = zo_command("bench", MODEL, "--q", 2, "--batch", 8, "--trainable", "stem")
+    assert code == 0
+    assert "reuse: none" in out
+    assert "signs" not in out
+
+
+def test_demo_writes_its_table_and_picture(zo_command, tmp_path, monkeypatch):
+    monkeypatch.setattr("zo.demo.WAYS", zo.demo.WAYS[:2])
+    monkeypatch.setattr("zo.demo_command.METHODS", zo.demo.METHODS[:4])
+    folder = tmp_path / "demo"
+    code, out, _ = zo_command("demo", "--epochs", 1, "--output", folder, "--threads", 1)
+    assert code == 0
+    assert "low contrast" in out
+    with (folder / "demo.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["method"] for row in rows] == [
+        "nothing", "channel statistics", "exact head", "ZO head, q = 4",
+    ] * 3  # fmt: skip
+    assert len(list((folder / "curves").iterdir())) == 6
+    again, text, _ = zo_command("demo", "--epochs", 1, "--output", folder, "--json")
+    assert again == 0
+    assert [f"{row['after']:.6f}" for row in json.loads(text)] == [row["after"] for row in rows]
+
+
+@pytest.mark.parametrize("command", ["", "demo", "train", "evaluate", "adapt", "bench"])
+def test_help_reads_like_a_manual(zo_command, command):
+    code, out, err = zo_command(*filter(None, [command]), "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith("usage: zo")
+    assert "exit status:" in out if command else "commands:" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "--model", MODEL, "--data", "missing.zip", "--output", "r"],
+         "missing.zip: data must be a folder or .zip of class folders"),
+        (["train", "--model", "missing.h5", "--data", "digits", "--output", "r"], "missing.h5: "),
+        (["train", "--model", MODEL, "--data", "digits", "--output", "r", "--classes", "7"],
+         "--classes must be the 10 of the data, got 7"),
+        (["train", "--model", MODEL, "--data", "digits", "--output", "r", "--mean", "0.5"],
+         "--mean and --std: must be given together, got one of them"),
+        (["train", "--model", MODEL, "--data", "digits", "--output", "r", "--trainable", "tail"],
+         "no weights or bias are called 'tail'"),
+        (["train", "--model", MODEL, "--data", "digits", "--output", "r", "--train", "2000"],
+         "parts must be positive and hold 1078 images at most, got 2000 + 215"),
+        (["train", "--model", MODEL, "--data", "digits", "--output", "r", "--q", "0"],
+         "argument --q: must be a whole number of 1 or more, got '0'; try zo train --help"),
+        (["evaluate", MODEL, "--data", "digits", "--part", "train"],
+         "--part train: needs a model that zo train made"),
+        (["adapt", MODEL, "--data", "digits", "--output", "a.h5"], "with --source"),
+        (["bench", MODEL, "--trainable", "tail"], "no weights or bias are called 'tail'"),
+        (["walk"], "try zo --help"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line_and_exit_2(zo_command, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = zo_command(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("zo")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_truncated_zip_is_one_line(zo_command, colours, tmp_path):
+    colours.write_bytes(colours.read_bytes()[:-30])
+    code, out, err = train(zo_command, colours, tmp_path / "run")
+    assert (code, out) == (2, "")
+    assert "colours.zip: must be a whole zip archive, got" in err
+    assert err.count("\n") == 1
+
+
+def test_missing_matplotlib_is_found_before_training(zo_command, inverted_digits, tmp_path,
+                                                     monkeypatch):  # fmt: skip
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = train(zo_command, inverted_digits, tmp_path / "run")
+    assert (code, out) == (2, "")
+    assert 'need matplotlib, which is not installed; pip install "npusim[plot]"' in err
+
+
+def test_damaged_origin_is_named(zo_command, tmp_path):
+    graph = npusim.load(MODEL)
+    provenance = {**graph.provenance, "zo_origin": "{"}
+    npusim.save(npusim.Graph(**{**vars(graph), "provenance": provenance}), tmp_path / "m.h5")
+    code, _, err = zo_command("evaluate", tmp_path / "m.h5", "--data", "digits")
+    assert code == 2
+    assert "zo_origin must be as zo train wrote it, got '{'" in err
+
+
+def test_headless_model_is_refused(zo_command, tmp_path):
+    npusim.save(until_features(npusim.load(MODEL)), tmp_path / "m.h5")
+    code, _, err = zo_command("evaluate", tmp_path / "m.h5", "--data", "digits")
+    assert code == 2
+    assert "must end in a fully connected layer or a 1x1 convolution" in err

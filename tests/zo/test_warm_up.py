@@ -1,0 +1,96 @@
+"""Float warm-up of a head: the same bits in NumPy and numba, and what it leaves."""
+
+import math
+
+import numpy as np
+import pytest
+
+from zo.new_head import quantize_head
+from zo.warm_up import Features, FloatHead, WarmUp, exp, logits, mean_square_norm, warm_up
+
+CLASSES, INPUTS = 4, 30
+
+
+def features(seed, images):
+    """Codes around one centre per class."""
+    centres = np.random.default_rng(99).integers(-50, 50, (CLASSES, INPUTS))
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, CLASSES, images)
+    codes = centres[labels] + rng.integers(-60, 61, (images, INPUTS))
+    return Features(codes.clip(-128, 127).astype(np.int8), 0.02, -128, labels)
+
+
+def test_numpy_and_numba_leave_the_same_bits(monkeypatch):
+    heads = []
+    for isa in ("numpy", "portable"):
+        monkeypatch.setenv("NPUSIM_ISA", isa)
+        options = WarmUp(accuracy=1.1, steps=25, batch=16)
+        heads.append(warm_up(features(1, 100), features(2, 50), CLASSES, 3, options))
+    assert heads[0].weights.tobytes() == heads[1].weights.tobytes()
+    assert heads[0].bias.tobytes() == heads[1].bias.tobytes()
+    assert heads[0].accuracy == heads[1].accuracy
+    assert heads[0].steps == 25
+
+
+@pytest.mark.usefixtures("backend")
+def test_logits_sum_from_the_first_feature_on():
+    rng = np.random.default_rng(4)
+    x, weights, bias = rng.normal(size=(3, 9)), rng.normal(size=(2, 9)), rng.normal(size=2)
+    out = np.empty((3, 2))
+    logits(x, weights, bias, out)
+    for b in range(3):
+        for o in range(2):
+            total = float(bias[o])
+            for i in range(9):
+                total += float(x[b, i]) * float(weights[o, i])
+            assert out[b, o] == total
+
+
+def test_exp_is_within_two_units_in_the_last_place():
+    x = -np.concatenate([np.linspace(0, 40, 20001), [0.0, 699.9, 700.1, 1e6]])
+    actual = exp(x)
+    expected = np.array([math.exp(v) for v in x])
+    near = x >= -700
+    assert (np.abs(actual - expected)[near] <= 2 * np.spacing(expected[near])).all()
+    assert (actual[~near] == 0).all()
+    assert actual[0] == 1.0
+
+
+def test_warm_up_stops_at_the_accuracy():
+    head = warm_up(features(1, 400), features(2, 200), CLASSES, 3, WarmUp(accuracy=0.6))
+    assert 0 < head.steps < 500
+    assert 0.6 <= head.accuracy < 0.9
+    again = warm_up(features(1, 400), features(2, 200), CLASSES, 4, WarmUp(accuracy=0.6))
+    assert not np.array_equal(head.weights, again.weights)
+
+
+def test_warm_up_rejects_less_than_a_batch():
+    with pytest.raises(ValueError, match="must have a batch of 64 training images at least, got 9"):
+        warm_up(features(1, 9), features(2, 9), CLASSES, 0)
+
+
+def test_quantized_head_has_the_head_room_and_the_logit_scale():
+    seen = features(1, 300)
+    rng = np.random.default_rng(0)
+    head = FloatHead(rng.normal(size=(CLASSES, INPUTS)), rng.normal(size=CLASSES), 0.3, 1)
+    made = quantize_head(head, seen, k=2, delta=0.5)
+    largest = np.abs(head.weights).max(axis=1)
+    assert np.array_equal(made.weight_scale, (largest * 8 / 126).astype(np.float32))
+    assert np.abs(made.weights).max() == 16
+    scales = made.weight_scale.astype(np.float64)
+    assert np.abs(made.weights * scales[:, None] - head.weights).max() <= scales.max() / 2
+    assert np.abs(made.bias * scales * seen.scale - head.bias).max() <= scales.max() * seen.scale
+    delta = 2 * scales.mean() * math.sqrt(mean_square_norm(seen)) / made.scale
+    assert delta == pytest.approx(0.5, rel=1e-12)
+
+
+def test_channel_of_zeros_gets_a_positive_scale():
+    weights = np.zeros((CLASSES, INPUTS))
+    weights[1] = 2.0
+    head = FloatHead(weights, np.zeros(CLASSES), 0.3, 1)
+    made = quantize_head(head, features(1, 50))
+    assert (made.weight_scale == made.weight_scale[1]).all()
+    assert made.weight_scale[0] > 0
+    assert (made.weights[0] == 0).all()
+    silent = quantize_head(FloatHead(np.zeros((2, INPUTS)), np.zeros(2), 0.3, 1), features(1, 50))
+    assert (silent.weight_scale > 0).all()
