@@ -81,6 +81,21 @@ def test_constant_of_many_dimensions_that_overflow(tmp_path):
     )
 
 
+def test_constant_of_no_cells_in_huge_dimensions(tmp_path):
+    data = edited(network(), tensor(1, shape=np.int32([0, 2**31 - 1, 2**31 - 1, 2])))
+    assert refusal(data, tmp_path) == (
+        "m.tflite: tensor weights: int8 constant of shape (0, 2147483647, 2147483647, 2) "
+        "must have 0 bytes, got 36"
+    )
+
+
+def test_activation_of_no_cells(tmp_path):
+    data = edited(network(), tensor(3, shape=np.int32([1, 0, 4, 2])))
+    assert refusal(data, tmp_path) == (
+        "m.tflite: tensor conv: dimensions must be 1..2^31 - 1, got (1, 0, 4, 2)"
+    )
+
+
 def test_huge_activation(tmp_path):
     data = edited(network(), tensor(3, shape=np.int32([65536] * 3)))
     assert refusal(data, tmp_path) == (

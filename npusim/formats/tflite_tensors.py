@@ -88,8 +88,8 @@ class TensorTable:
         buffer = self._model.Buffers(source.Buffer())
         if external or buffer.Offset() or buffer.Size():
             raise ModelError("data must lie in the model's buffers, got an external buffer")
-        if prod(shape) == 0:
-            return np.zeros(shape, dtype)
+        if shape == (0,):  # an empty list of integers, such as the target shape of a scalar
+            return np.zeros(0, dtype)
         if buffer.DataLength() == 0:
             return None
         needed = prod(shape) * np.dtype(dtype).itemsize
