@@ -3,7 +3,12 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# a busy machine is not a failure
+hypothesis.settings.register_profile("npusim", deadline=None)
+hypothesis.settings.load_profile("npusim")
 
 CLONE = Path(__file__).resolve().parents[1]
 

@@ -129,7 +129,7 @@ def _affine(
 ) -> Quantization | None:
     if dtype in ("float32", "int64", "bool"):
         return None
-    return Quantization(np.float32(scale), np.int64(zero_point))
+    return Quantization(np.array([scale], np.float32), np.array([zero_point]))
 
 
 def codes(graph: Graph, count: int = 1, seed: int = 0) -> dict[str, np.ndarray]:
