@@ -2,7 +2,8 @@
 
 Every shape is derived again from the inputs on. What a model fixed as a constant (the target of a
 reshape, the width of a fully connected layer, a constant operand) stays, and forbids what does not
-fit it, as LiteRT's resize_tensor_input does.
+fit it, as LiteRT's resize_tensor_input does. Unlike LiteRT, nothing turns one larger image into
+several rows of results.
 """
 
 from collections.abc import Mapping

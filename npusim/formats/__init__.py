@@ -8,12 +8,11 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from ..check import LAYOUTS
 from ..graph import Graph, ModelError
 from ..profiles import find_profile
 from ..resize import resize
 from . import files
-
-LAYOUTS = ("NHWC", "NCHW")
 
 
 def load(

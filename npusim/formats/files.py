@@ -1,8 +1,8 @@
 """Whole files in and out: bounded when read, atomic when written."""
 
 import os
+import secrets
 import stat
-import tempfile
 from pathlib import Path
 
 from ..graph import ModelError
@@ -38,21 +38,13 @@ def write(path: str | Path, data: bytes) -> None:
     raises   OSError as the operating system gives it
     """
     target = Path(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with open(part, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
+        os.replace(part, target)
     except BaseException:
-        os.unlink(name)
+        part.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    """The process's mask for new files, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

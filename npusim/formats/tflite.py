@@ -70,7 +70,7 @@ def parse(data: bytes, file_name: str) -> Graph:
 
 
 def image_layout(graph: Graph) -> str:
-    """ "NCHW" when images are turned by (0, 2, 3, 1) before anything else, else "NHWC"."""
+    """Order of the images' dimensions: NCHW when they are first turned by (0, 2, 3, 1)."""
     images = {i for i in graph.inputs if len(graph.tensors[i].shape) == 4}
     readers = []
     for node in graph.nodes:
@@ -84,7 +84,7 @@ def image_layout(graph: Graph) -> str:
 
 
 def _open(data: bytes) -> tuple[tflite.Model, tflite.SubGraph]:
-    """The verified model and its only subgraph."""
+    """The verified model and its main subgraph."""
     if data[4:8] != IDENTIFIER:
         raise ModelError(f"model: identifier must be {IDENTIFIER.decode()}, got {data[4:8]!r}")
     verify(data, schema.MODEL, root(data))

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import tflite
 
+from ..check import RANK_LIMIT
 from ..graph import ABSENT, ModelError, Tensor
 from . import tflite_schema as schema
 from .flatbuffer import Table
-from .tflite_tensors import RANK_LIMIT, TensorTable
+from .tflite_tensors import TensorTable
 
 _PADDING = {tflite.Padding.SAME: "same", tflite.Padding.VALID: "valid"}
 _ACTIVATION = {
@@ -215,8 +216,8 @@ SUPPORTED: Mapping[int, Support] = {
         "fully_connected", 14, 3, _fully_connected,
         (tflite.FullyConnectedOptions, schema.FULLY_CONNECTED_OPTIONS),
     ),
-    _CODE.ADD: Support("add", 5, 2, _elementwise, (tflite.AddOptions, schema.ADD_OPTIONS)),
-    _CODE.MUL: Support("mul", 7, 2, _elementwise, (tflite.MulOptions, schema.MUL_OPTIONS)),
+    _CODE.ADD: Support("add", 6, 2, _elementwise, (tflite.AddOptions, schema.ADD_OPTIONS)),
+    _CODE.MUL: Support("mul", 8, 2, _elementwise, (tflite.MulOptions, schema.MUL_OPTIONS)),
     _CODE.AVERAGE_POOL_2D: Support("average_pool2d", 3, 1, _pool2d, _POOL),
     _CODE.MAX_POOL_2D: Support("max_pool2d", 3, 1, _pool2d, _POOL),
     _CODE.MEAN: Support("mean", 3, 1, _mean, (tflite.ReducerOptions, schema.REDUCER_OPTIONS)),
@@ -229,9 +230,9 @@ SUPPORTED: Mapping[int, Support] = {
         "reshape", 2, 1, _squeeze, (tflite.SqueezeOptions, schema.SQUEEZE_OPTIONS)
     ),
     _CODE.EXPAND_DIMS: Support("reshape", 1, 1, _expand_dims),
-    _CODE.TRANSPOSE: Support("transpose", 8, 1, _transpose),
+    _CODE.TRANSPOSE: Support("transpose", 9, 1, _transpose),
     _CODE.SOFTMAX: Support(
-        "softmax", 3, 1, _softmax, (tflite.SoftmaxOptions, schema.SOFTMAX_OPTIONS)
+        "softmax", 4, 1, _softmax, (tflite.SoftmaxOptions, schema.SOFTMAX_OPTIONS)
     ),
     _CODE.QUANTIZE: Support("quantize", 6, 1, _plain),
     _CODE.DEQUANTIZE: Support("dequantize", 9, 1, _plain),

@@ -12,9 +12,10 @@ import numpy as np
 import tflite
 from flatbuffers.number_types import Uint32Flags
 
+from ..check import RANK_LIMIT
 from ..graph import ModelError, Quantization, Tensor
+from ..parameters import LIMITS
 
-RANK_LIMIT = 8
 NAME_LIMIT = 1024
 
 _DTYPES = {
@@ -26,7 +27,6 @@ _DTYPES = {
     tflite.TensorType.INT16: "int16",
     tflite.TensorType.INT8: "int8",
 }
-_QUANTIZED = ("int8", "uint8", "int16", "int32")
 _TYPE_NAMES = {v: k for k, v in vars(tflite.TensorType).items() if not k.startswith("_")}
 _EXTERNAL_BUFFER_SLOT = 4 + 2 * 10  # newer than the classes of tflite 2.18
 
@@ -74,7 +74,7 @@ class TensorTable:
         dtype = _DTYPES[source.Type()]
         shape = _shape(source)
         data = self._data(source, dtype, shape)
-        quantization = _quantization(source, shape) if dtype in _QUANTIZED else None
+        quantization = _quantization(source, shape) if dtype in LIMITS else None
         kind = "activation" if data is None else "constant"
         return Tensor(self.name(index), shape, dtype, kind, quantization, data, index)
 
