@@ -20,7 +20,15 @@ import numpy as np
 from . import parameters, reference
 from .arena import Buffer, tensor_bytes
 from .graph import Graph
-from .headroom import AccumulatorError, overflow_message
+from .headroom import (
+    WEIGHTED,
+    AccumulatorError,
+    accumulator,
+    order_matters,
+    overflow_message,
+    product_bound,
+    wraps_as_int32,
+)
 from .kernels import table
 from .kernels.structs import Requantization
 from .plan import Plan, build_plan
@@ -161,6 +169,12 @@ class CompiledBackend:
         self._constants = self._plan.constants
         self._threads = threads
         self._arenas: list[np.ndarray] = []
+        self._accumulator = accumulator(graph)
+        self._products = {} if wraps_as_int32(self._accumulator) else {
+            k: product_bound(graph, node, trainable)
+            for k, node in enumerate(graph.nodes)
+            if node.op in WEIGHTED and node.inputs[2] not in trainable
+        }  # fmt: skip
 
     def constant(self, tensor: int) -> np.ndarray:
         t = self._graph.tensors[tensor]
@@ -176,7 +190,7 @@ class CompiledBackend:
     ) -> np.ndarray:
         plan = self._tracing_plan if keep_all else self._plan
         sink = np.empty((len(source), leave.width), np.int8)
-        rows, loads, stores = plan.table[nodes], _moves(plan, entry), _moves(plan, leave)
+        rows, loads, stores = self._rows(plan)[nodes], _moves(plan, entry), _moves(plan, leave)
 
         def run(images: slice) -> np.ndarray:
             fault = np.full(4, -1, np.int64)
@@ -191,6 +205,22 @@ class CompiledBackend:
             [run(slices[0])] if len(slices) == 1 else list(self._pool.map(run, slices))
         )
         return sink
+
+    def _rows(self, plan: Plan) -> np.ndarray:
+        """The plan's table with the kernels that the present biases need.
+
+        The plan counts on the biases it was made with, and all of them may change at any time.
+        """
+        if not self._products:
+            return plan.table
+        rows = plan.table.copy()
+        for k, products in self._products.items():
+            node = self._graph.nodes[k]
+            start = np.abs(self.constant(node.inputs[2]).astype(np.int64))
+            ordered = order_matters(int((start + products).max()), self._accumulator)
+            name = f"{node.op}_ordered" if ordered else node.op
+            rows[k, table.OPERATION] = table.OPERATIONS.index(name)
+        return rows
 
     @contextmanager
     def _arena(self, nbytes: int) -> Iterator[np.ndarray]:

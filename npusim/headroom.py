@@ -40,6 +40,14 @@ def accumulator_bound(graph: Graph, node: Node, trainable: frozenset[int] = froz
     trainable   indices of constants that may change: weights count as -128 everywhere, a bias as
                 -2^31
     """
+    start = np.abs(bias(graph, node).astype(np.int64))
+    if len(node.inputs) > 2 and node.inputs[2] in trainable:
+        start = np.full_like(start, 1 << 31)
+    return int((start + product_bound(graph, node, trainable)).max())
+
+
+def product_bound(graph: Graph, node: Node, trainable: frozenset[int] = frozenset()) -> np.ndarray:
+    """As `accumulator_bound`, of every output channel and without its bias: int64 (O,)."""
     x, weights = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
     assert weights.data is not None
     low, high = LIMITS[x.dtype]
@@ -48,10 +56,7 @@ def accumulator_bound(graph: Graph, node: Node, trainable: frozenset[int] = froz
     if node.inputs[1] in trainable:
         magnitudes = np.full_like(magnitudes, 128)
     axes = (0, 1, 2) if node.op == "depthwise_conv2d" else tuple(range(1, magnitudes.ndim))
-    start = np.abs(bias(graph, node).astype(np.int64))
-    if len(node.inputs) > 2 and node.inputs[2] in trainable:
-        start = np.full_like(start, 1 << 31)
-    return int((start + magnitudes.sum(axis=axes) * reach).max())
+    return magnitudes.sum(axis=axes) * reach
 
 
 def bits_needed(bound: int) -> int:
@@ -61,9 +66,12 @@ def bits_needed(bound: int) -> int:
 
 def order_matters(bound: int, a: Accumulator) -> bool:
     """Whether sums must be formed one by one: false where int32 sums give the same bits."""
-    if a.overflow == "wrap" and a.bits == 32:
-        return False
-    return bits_needed(bound) > min(a.bits, 32)
+    return not wraps_as_int32(a) and bits_needed(bound) > min(a.bits, 32)
+
+
+def wraps_as_int32(a: Accumulator) -> bool:
+    """Whether int32 sums are what the accumulator holds, however large they get."""
+    return a.overflow == "wrap" and a.bits == 32
 
 
 def overflow_message(graph: Graph, node: Node, overflow: AccumulatorError) -> str:

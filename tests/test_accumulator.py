@@ -249,6 +249,38 @@ def test_error_counts_images_of_a_batch_that_meets():
     assert message_of(graph, x, 16) == expected
 
 
+@pytest.mark.parametrize("op", LAYERS)
+@pytest.mark.parametrize("overflow", STEPS)
+def test_sums_fit_the_biases_of_the_moment(op, overflow):
+    """Biases may change at any time: what fitted the accumulator before does not have to now."""
+    draft = Draft(5)
+    graph = draft.graph(LAYERS[op](draft, draft.input((1, 3, 4, 4))))
+    bits = bits_needed(accumulator_bound(graph, graph.nodes[0]))
+    session = Session(graph, accumulator=Accumulator(bits, overflow), threads=1)
+    session = top_bits(session, 9 - bits)
+    x = np.random.default_rng(5).integers(-128, 128, (2, 3, 4, 4)).astype(np.int8)
+    before = session.run(x)
+    kept = session.biases[f"{op}_0"].copy()
+    session.biases[f"{op}_0"][:] = (1 << (bits - 1)) - 1
+    step = STEPS[overflow](bits)
+    expected = codes_of(sums(session.snapshot(), x, step, step), 9 - bits)
+    assert session.run(x).ravel().tolist() == expected
+    traced = dict(session.trace(x))
+    assert traced[graph.tensors[-1].name].ravel().tolist() == expected
+    session.biases[f"{op}_0"][:] = kept
+    assert np.array_equal(session.run(x), before)
+
+
+def test_a_bias_that_grows_is_an_error_where_overflow_is_one():
+    graph = two_layers()
+    session = Session(graph, accumulator=Accumulator(24, "error"), threads=1)
+    x = np.zeros((2, 20), np.int8)
+    session.run(x)
+    session.biases["fully_connected_1"][1] = -(1 << 23) - 1
+    with pytest.raises(ModelError, match=r"got -8388609 at output \(0, 1\); use a wider"):
+        session.run(x)
+
+
 def test_trace_prefix_and_run_from_report_as_run_does():
     graph, x = two_layers(), np.ones((2, 20), np.int8)
     expected = message_of(graph, x, 12)
