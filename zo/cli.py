@@ -12,7 +12,7 @@ from . import commands, demo_command, train_command
 from .bench import Q_RANGE
 from .data import KINDS
 from .estimate import ESTIMATORS
-from .options import PERTURBATIONS
+from .options import PERTURBATIONS, POLICIES
 from .update import RULES
 
 Options = Mapping[str, Mapping[str, Any]]
@@ -194,7 +194,7 @@ METHOD: Options = {
         "action": "store_true", "help": "train the head by its exact gradient",
     },
     "--policy": {
-        "choices": ("ours", "paper"), "default": "ours",
+        "choices": tuple(POLICIES), "default": "ours",
         "help": "paper: one rate for every q, integer space, fixed scales, as QScheduler's authors",
     },
     "--estimator": {"choices": ESTIMATORS, "help": "one_sided"},

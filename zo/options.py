@@ -1,8 +1,10 @@
 """How to train: everything that may be chosen, and what is chosen by default."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from .estimate import ESTIMATORS
 from .loss import Loss
@@ -66,6 +68,7 @@ class Method:
 PAPER = Method(lr_scaling="none", space="integer", recalibrate=False)
 """The choices of "QScheduler" (arXiv 2607.18802): shared rate, cosine, integer space, fixed scales,
 one-sided."""
+POLICIES: Mapping[str, Method] = MappingProxyType({"ours": Method(), "paper": PAPER})
 
 
 @dataclass(frozen=True)
@@ -125,3 +128,16 @@ class Options:
             value = getattr(self, name)
             if value < least:
                 raise ValueError(f"options: {name} must be {least} or more, got {value}")
+
+
+def choose(options: Options, policy: str | None, changes: Mapping[str, Any]) -> Options:
+    """The options with a policy's method, then with other fields changed.
+
+    raises   ValueError for an unknown policy, or one beside a method; TypeError for unknown fields
+    """
+    if policy is None:
+        return replace(options, **changes)
+    _one_of("policy", policy, tuple(POLICIES))
+    if "method" in changes:
+        raise ValueError(f"method: is set by policy {policy}, got both; give one of them")
+    return replace(options, method=POLICIES[policy], **changes)

@@ -7,7 +7,7 @@ and after a resume. What may be chosen is in `options`, what a step does in `ste
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from npusim import Graph, Session
@@ -16,7 +16,7 @@ from . import checkpoint
 from .data import Dataset
 from .history import Epoch, best_accuracy, final_accuracy
 from .interrupt import interruptible
-from .options import Options
+from .options import Options, choose
 from .prepare import prepare, settings_of
 from .result import trained_graph
 from .run import Run
@@ -63,6 +63,7 @@ def train(
     validation: Dataset,
     *,
     scheduler: Schedule | None = None,
+    policy: str | None = None,
     options: Options = DEFAULT,
     **changes: Any,
 ) -> Result:
@@ -72,11 +73,12 @@ def train(
     train        images as the graph takes them (see `data.to_input`), labels 0..C-1
     validation   of the same kind; chooses q and when to stop, trains nothing
     scheduler    q by epoch; QScheduler() if None. It is changed
+    policy       "paper" for the choices of QScheduler's authors, "ours" for the defaults
     options      how to train
     changes      fields of Options that differ, such as epochs=60, seed=1
     raises       ValueError, TypeError, ModelError before the first step when something does not fit
     """
-    options = replace(options, **changes)
+    options = choose(options, policy, changes)
     run, moved = prepare(session, train, validation, scheduler, options)
     settings = settings_of(run)
     _begin(run, settings)

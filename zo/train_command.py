@@ -17,7 +17,7 @@ from .data import DataError, Dataset, load, split, to_input
 from .features import default_folder
 from .history import write_csv
 from .new_head import HeadOptions, Reading, attach_head
-from .options import PAPER, Hooks, Method, Options, Reuse
+from .options import POLICIES, Hooks, Method, Options, Reuse
 from .origin import Origin, with_origin
 from .plot import figures, save_run
 from .progress import bar, print_epoch
@@ -134,7 +134,7 @@ def _options(arguments: argparse.Namespace, folder: Path, hooks: Hooks) -> Optio
 
 def _method(arguments: argparse.Namespace) -> Method:
     """The policy's method with the options that were given."""
-    start = PAPER if arguments.policy == "paper" else Method()
+    start = POLICIES[arguments.policy]
     names = ("estimator", "k", "perturbation", "rule", "momentum", "lr", "lr_scaling", "decay",
              "space")  # fmt: skip
     given = {n: getattr(arguments, n) for n in names if getattr(arguments, n) is not None}

@@ -8,7 +8,10 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ("prng", "perturb", "loss", "estimate", "exact_head", "update", "recalibrate")
+MODULES = (
+    "prng", "perturb", "loss", "estimate", "exact_head", "update", "recalibrate", "sampled_head",
+    "warm_up",
+)  # fmt: skip
 
 
 def twins(module):
