@@ -14,8 +14,8 @@ from npusim import Graph, Prefix, Session
 from npusim.head import frozen_part
 
 from .classifier import Classifier, flat_logits
-from .data import Dataset
-from .features import Progress, frozen_rows
+from .data import Dataset, Progress
+from .features import frozen_rows
 from .options import Reuse
 
 MAX_STORED_BYTES = 1 << 30

@@ -26,6 +26,7 @@ from .moments import measure_statistics, stored_statistics
 from .options import Reuse
 from .origin import Origin, origin_of
 from .prng import shuffle
+from .progress import bar
 from .train_command import normalization
 
 PARTS = ("validation", "train", "all")
@@ -118,7 +119,9 @@ def _drawn(dataset: Dataset, part: str, origin: Origin | None) -> Dataset:
 def _evaluation(session: Session, dataset: Dataset) -> Evaluation:
     classifier = find_classifier(session.graph)
     loss = cross_entropy_loss(classifier.scale, classifier.classes, classifier.logits)
-    return evaluate(Source(session, dataset, classifier, Reuse(prefix=False)), loss)
+    source = Source(session, dataset, classifier, Reuse(prefix=False))
+    with bar("evaluating") as advance:
+        return evaluate(source, loss, advance)
 
 
 def _some(dataset: Dataset, arguments: argparse.Namespace) -> Dataset:

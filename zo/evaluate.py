@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .batch import Source
+from .data import Progress
 from .loss import Loss, count_errors
 
 IMAGES_AT_ONCE = 256
@@ -32,8 +33,8 @@ class Evaluation(NamedTuple):
         return self.correct / self.total
 
 
-def evaluate(source: Source, loss: Loss) -> Evaluation:
-    """One forward of every image."""
+def evaluate(source: Source, loss: Loss, progress: Progress | None = None) -> Evaluation:
+    """One forward of every image; `progress` is called with the images done and their number."""
     wrong = total_loss = at_rail = entries = 0
     for start in range(0, len(source), IMAGES_AT_ONCE):
         batch = source.batch(np.arange(start, min(start + IMAGES_AT_ONCE, len(source))))
@@ -42,4 +43,6 @@ def evaluate(source: Source, loss: Loss) -> Evaluation:
         total_loss += int(loss(logits, batch.labels))
         at_rail += int(np.count_nonzero((logits == -128) | (logits == 127)))
         entries += logits.size
+        if progress is not None:
+            progress(start + len(batch.labels), len(source))
     return Evaluation(len(source) - wrong, len(source), total_loss, at_rail, entries)

@@ -7,7 +7,6 @@ compute the same one at the same time leave the same bytes.
 
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,10 @@ from npusim import Prefix, Session
 from npusim.head import frozen_part
 
 from .atomic import replace_file
-from .data import Dataset
+from .data import Dataset, Progress
 from .digest import feed
 
 IMAGES_AT_ONCE = 256
-Progress = Callable[[int, int], None]
-"""Called with the images done and their number."""
 
 
 def frozen_rows(

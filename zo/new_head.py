@@ -16,8 +16,8 @@ import numpy as np
 from npusim import Graph, ModelError, Session
 from npusim.head import Head, replace_head, until_features
 
-from .data import Dataset
-from .features import Progress, frozen_rows
+from .data import Dataset, Progress
+from .features import frozen_rows
 from .perturb import rails
 from .warm_up import DEFAULT, Features, FloatHead, WarmUp, mean_square_norm, warm_up
 

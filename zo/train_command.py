@@ -77,7 +77,8 @@ def _task(arguments: argparse.Namespace) -> Task:
     found = normalization(arguments)
     origin = Origin(*_counts(arguments, len(dataset)), arguments.seed, found)
     parts = split(dataset, (origin.train, origin.validation), origin.seed)
-    learned, held_out = (to_input(part, graph, found).held() for part in parts)
+    with bar("pictures") as advance:
+        learned, held_out = (to_input(part, graph, found).held(advance) for part in parts)
     if arguments.classes is None:
         return Task(until_logits(graph), learned, held_out, origin)
     if arguments.classes != len(dataset.classes):

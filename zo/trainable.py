@@ -86,14 +86,16 @@ def make_group(session: Session, method: Method, classifier: Classifier | None) 
             "train: the session must have trainable tensors, got none; "
             'build it with Session(graph, trainable=["head"])'
         )
+    names = tuple(dict.fromkeys(session.trainable))
+    _check_names(method, names)
     head = () if classifier is None else (classifier.weights, classifier.bias)
-    if method.exact_head and not set(head) & set(session.trainable):
+    if method.exact_head and not set(head) & set(names):
         raise ValueError(
             f"train: exact_head needs the head's weights or bias among the trainable, "
-            f"got {', '.join(session.trainable)}"
+            f"got {', '.join(names)}"
         )
     tensors, moved = [], {}
-    for name in session.trainable:
+    for name in names:
         made = _trainable(session, name, method, method.exact_head and name in head)
         if method.perturbation == "clip":
             moved[name] = clip_to_rails(made.state.codes, made.rule.rails)
@@ -118,6 +120,17 @@ def make_rates(
 def setting(value: float | Mapping[str, float], name: str, default: float) -> float:
     """A setting that holds for all tensors or is given by name."""
     return value.get(name, default) if isinstance(value, Mapping) else value
+
+
+def _check_names(method: Method, names: tuple[str, ...]) -> None:
+    """Settings by name must name tensors that are trained."""
+    for setting_name, value in (("k", method.k), ("lr", method.lr)):
+        unknown = [] if not isinstance(value, Mapping) else sorted(set(value) - set(names))
+        if unknown:
+            raise ValueError(
+                f"method: {setting_name} must name trained tensors ({', '.join(names)}), "
+                f"got {unknown[0]!r}"
+            )
 
 
 def _trainable(session: Session, name: str, method: Method, exact: bool) -> Trainable:

@@ -284,6 +284,14 @@ def test_sums_that_may_saturate_take_the_plain_path():
     assert np.array_equal(session.weights["head"], other.weights["head"])
 
 
+def test_a_tensor_named_twice_is_trained_once():
+    task = head_task(seed=1)
+    once = trained_bits(task, zo.Constant(2), epochs=1, batch=8)
+    result, session = run_to_end(task, zo.Constant(2), trainable=("head", FC), epochs=1, batch=8)
+    assert np.array_equal(session.weights["head"], result.graph.tensor("head").data)
+    assert once == bits(result, Session(result.graph, trainable=["head"], threads=1))
+
+
 def test_train_rejects_what_cannot_work():
     task = head_task(seed=1)
     few = task.train.take(np.arange(5))
@@ -298,6 +306,8 @@ def test_train_rejects_what_cannot_work():
                    method=zo.Method(exact_head=True))  # fmt: skip
     with pytest.raises(ValueError, match=r"sum of \|c\| must stay below 2\^46"):
         run_to_end(task, zo.Constant(2**20), batch=16)
+    with pytest.raises(ValueError, match=r"lr must name trained tensors \(head\), got 'stem'"):
+        run_to_end(task, None, batch=8, method=zo.Method(lr={"stem": 0.1}))
     with pytest.raises(TypeError, match="epoch"):
         run_to_end(task, None, epoch=5)
 

@@ -1,6 +1,6 @@
 """Labelled images: EuroSAT's zip, folders, STL-10's binary, .npz, .h5 and the shipped digits."""
 
-from .dataset import DataError, Dataset, in_memory, split
+from .dataset import DataError, Dataset, Progress, in_memory, split
 from .inputs import Normalization, to_input
 from .load import KINDS, load
 
@@ -9,6 +9,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "Normalization",
+    "Progress",
     "in_memory",
     "load",
     "split",

@@ -13,6 +13,9 @@ from ..prng import shuffle
 Frame = Callable[[int], np.ndarray]
 """Row -> one image (H, W, C), uint8 pixels, int8 codes or float32 real values."""
 
+Progress = Callable[[int, int], None]
+"""Called with the images done and their number."""
+
 SPLIT_EPOCH = 2**32 - 1
 """The data set is split by the shuffle of an epoch that no training run reaches."""
 MAX_HELD_BYTES = 1 << 30
@@ -73,14 +76,18 @@ class Dataset:
             rows = np.arange(start, min(start + size, len(self)))
             yield self.images(rows), self.labels[rows]
 
-    def held(self) -> "Dataset":
-        """The same data set with its images in memory, where they need less than 1 GiB.
+    def held(self, progress: Progress | None = None) -> "Dataset":
+        """The same data set with its images in memory, where they need 1 GiB at most.
 
-        raises   DataError when they differ in shape
+        progress   called after each of them
         """
         if not len(self) or self.frame(0).nbytes * len(self) > MAX_HELD_BYTES:
             return self
-        images = self.images()
+        images = []
+        for row in range(len(self)):
+            images.append(self.frame(row))
+            if progress is not None:
+                progress(row + 1, len(self))
         return replace(self, frame=lambda row: images[row])
 
     def take(self, rows: np.ndarray) -> "Dataset":
