@@ -57,13 +57,41 @@ def _types(x: Sequence[str], y: Sequence[str]) -> str:
     return ", ".join(x) if tuple(x) == tuple(y) else f"{', '.join(x)} to {', '.join(y)}"
 
 
+def demo() -> str:
+    """`zo demo`: what each way makes of each shift, over the seeds of benchmarks/demo.py."""
+    found = json.loads((RESULTS / "demo.json").read_text())
+    runs = list(found["runs"].values())
+    shifts = list(dict.fromkeys(row["shift"] for row in runs[0]))
+    rows = []
+    for method in dict.fromkeys(row["method"] for row in runs[0]):
+        same = [row for run in runs for row in run if row["method"] == method]
+        cells = [_accuracies([r["after"] for r in same if r["shift"] == s]) for s in shifts]
+        forwards = sorted({row["forwards"] for row in same})
+        rows.append((method, *cells, _range(f"{n:,}" for n in forwards)))
+    table = _table(("way", *shifts, "forward passes of a batch"), rows)
+    return f"{table}\n\n{len(runs)} seeds, {_origin(found)}."
+
+
+def _accuracies(values: Sequence[float]) -> str:
+    """Mean, and what the seeds reached."""
+    mean = f"{100 * sum(values) / len(values):.1f} %"
+    if min(values) == max(values):
+        return mean
+    return f"{mean} ({100 * min(values):.1f} to {100 * max(values):.1f})"
+
+
+def _range(ascending: Iterable[str]) -> str:
+    texts = list(ascending)
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
 def speed() -> str:
     """npusim against LiteRT, one row per file that litert_ratio.py wrote."""
     found = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("litert_*.json"))]
     rows = [
         (
             r["model"].removesuffix(".tflite"),
-            "" if r["input_size"] is None else f"{r['input_size']}x{r['input_size']}",
+            "its own" if r["input_size"] is None else f"{r['input_size']}x{r['input_size']}",
             r["rival"],
             f"{r['rival_ms']:.2f} ms",
             f"{r['npusim_ms']:.2f} ms",
@@ -72,17 +100,12 @@ def speed() -> str:
         for r in found
     ]
     table = _table(("model", "input", "rival", "rival takes", "npusim takes", "ratio"), rows)
-    return f"{table}\n\n{_provenance(found)}"
+    origins = "; ".join(dict.fromkeys(map(_origin, found)))
+    return f"{table}\n\nOne image, one thread, {origins}."
 
 
-def _provenance(found: Iterable[Mapping[str, Any]]) -> str:
-    """Where the figures come from, once for all rows that share it."""
-    origins = {(r["machine"], r["commit"], r["threads"]) for r in found}
-    lines = [
-        f"{machine}, commit {commit}, {threads} thread{'s' * (threads != 1)}"
-        for machine, commit, threads in sorted(origins)
-    ]
-    return "Measured on " + "; ".join(lines) + "."
+def _origin(result: Mapping[str, Any]) -> str:
+    return f"{result['machine']}, commit {result['commit']}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -90,7 +113,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-TABLES: Mapping[str, Callable[[], str]] = {"operators": operators, "speed": speed}
+TABLES: Mapping[str, Callable[[], str]] = {"operators": operators, "demo": demo, "speed": speed}
 
 if __name__ == "__main__":
     main()
