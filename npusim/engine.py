@@ -31,19 +31,22 @@ Results = np.ndarray | dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Prefix:
-    """Every live tensor before the first trainable node, one row of bytes per image.
+    """Every live tensor behind the first nodes of a graph, one row of bytes per image.
 
-    rows   int8 (images, bytes)
+    rows    int8 (images, bytes)
+    nodes   how many nodes have run
     """
 
     rows: np.ndarray
+    nodes: int
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, index: int | slice | np.ndarray) -> "Prefix":
         """The prefix of some of the images, of one for a number."""
-        return Prefix(np.ascontiguousarray(self.rows[index]).reshape(-1, self.rows.shape[1]))
+        rows = np.ascontiguousarray(self.rows[index]).reshape(-1, self.rows.shape[1])
+        return replace(self, rows=rows)
 
 
 class Session:
@@ -54,6 +57,12 @@ class Session:
                   whose arrays in `weights` may be changed in place between runs
     threads       images are spread over so many threads; the number of processors if None
     accumulator   overrides the graph's
+
+    graph, trainable, threads   as above, with canonical names and of one image where that can be
+    frozen_nodes                how many nodes stand before the first trainable one
+    weights                     the array of each trainable constant, changed in place
+    biases, requantization      bias, multiplier and shift of each weighted node, likewise
+
     raises        ModelError for an illegal graph; KeyError, TypeError, ValueError for a wrong call
     """
 
@@ -73,7 +82,7 @@ class Session:
         self.threads = _thread_count(threads)
         indices = _find_constants(graph, trainable)
         self.trainable = tuple(dict.fromkeys(graph.tensors[i].name for i in indices))
-        self._cut = _first_user(graph, indices)
+        self.frozen_nodes = _first_user(graph, indices)
         self._backend: Backend = make_backend(self.graph, frozenset(indices), self.threads)
         self.weights: Mapping[str, np.ndarray] = _Named(
             {graph.tensors[i].name: self._backend.constant(i) for i in indices},
@@ -88,7 +97,7 @@ class Session:
         )
         self._inputs = self._layout(self.graph.inputs)
         self._outputs = self._layout(self.graph.outputs)
-        self._live = self._layout(_live_tensors(self.graph, self._cut))
+        self._lives: dict[int, Layout] = {}
 
     @property
     def macs(self) -> int:
@@ -98,7 +107,7 @@ class Session:
     @property
     def macs_from_prefix(self) -> int:
         """Multiply-accumulates of what `run_from` executes, per image."""
-        return self._macs(self.graph.nodes[self._cut :])
+        return self._macs(self.graph.nodes[self.frozen_nodes :])
 
     def run(self, x: Arrays) -> Results:
         """The graph's outputs for a batch.
@@ -117,20 +126,28 @@ class Session:
         rows = self._execute(self._inputs, self._encode(x), slice(None), layout, keep_all=True)
         yield from self._named(layout, rows).items()
 
-    def prefix(self, x: Arrays) -> Prefix:
-        """Run the nodes before the first trainable one and keep what the rest needs."""
-        source = self._encode(x)
-        return Prefix(self._execute(self._inputs, source, slice(0, self._cut), self._live))
+    def prefix(self, x: Arrays | Prefix, until: str | None = None) -> Prefix:
+        """Run the first nodes and keep what the rest needs.
+
+        x         a batch, as `run` takes it, or a prefix, which is continued: what has run keeps
+                  its values, the nodes from there on take the present weights, biases and scales
+        until     name of the last node to run; the one before the first trainable if None
+        raises    KeyError for an unknown node, ValueError for a prefix that is further already
+        """
+        if until is None:
+            nodes = self.frozen_nodes
+        else:
+            nodes = self.graph.nodes.index(self.graph.node(until)) + 1
+        entry, rows, done = self._start(x, nodes)
+        return Prefix(self._execute(entry, rows, slice(done, nodes), self._live(nodes)), nodes)
 
     def run_from(self, prefix: Prefix) -> Results:
-        """The graph's outputs, continued from a prefix with the present weights."""
-        if prefix.rows.shape[1] != self._live.width:
-            raise ValueError(
-                f"prefix: must be one that this session made, {self._live.width} bytes an image, "
-                f"got {prefix.rows.shape[1]}"
-            )
-        rows = self._execute(self._live, prefix.rows, slice(self._cut, None), self._outputs)
-        return self._results(rows)
+        """The graph's outputs, continued from a prefix with the present weights.
+
+        raises   ValueError for a prefix behind a trainable node, or of another graph
+        """
+        entry, rows, done = self._start(prefix, self.frozen_nodes)
+        return self._results(self._execute(entry, rows, slice(done, None), self._outputs))
 
     def snapshot(self) -> Graph:
         """The graph with the present weights, biases and requantisation."""
@@ -140,10 +157,33 @@ class Session:
 
     def prefix_tensor(self, prefix: Prefix, name: str) -> np.ndarray:
         """Values (batch, ..) of one tensor that a prefix holds; KeyError if it does not."""
-        return self._named(self._live, prefix.rows)[name]
+        return self._named(self._live(prefix.nodes), prefix.rows)[name]
+
+    def _live(self, nodes: int) -> Layout:
+        """What must be kept when so many nodes have run."""
+        if nodes not in self._lives:
+            self._lives[nodes] = self._layout(_live_tensors(self.graph, nodes))
+        return self._lives[nodes]
 
     def _layout(self, tensors: Iterable[int]) -> Layout:
         return Layout.of(self.graph, tensors)
+
+    def _start(self, x: Arrays | Prefix, last: int) -> tuple[Layout, np.ndarray, int]:
+        """Where to begin: layout and rows of what is there, and how many nodes have run."""
+        if not isinstance(x, Prefix):
+            return self._inputs, self._encode(x), 0
+        if x.nodes > last:
+            raise ValueError(
+                f"prefix: must stand behind {last} nodes of {self.graph.name} at most, "
+                f"got one behind {x.nodes}"
+            )
+        live = self._live(x.nodes)
+        if x.rows.shape[1] != live.width:
+            raise ValueError(
+                f"prefix: must be one that this session made, {live.width} bytes an image, "
+                f"got {x.rows.shape[1]}"
+            )
+        return live, x.rows, x.nodes
 
     def _execute(
         self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool = False

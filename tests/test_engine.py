@@ -309,13 +309,54 @@ def test_prefix_tensor_reads_what_a_prefix_holds():
         session.prefix_tensor(session.prefix(x), "x_0")
 
 
+@pytest.mark.parametrize("seed", NETWORKS)
+def test_prefix_continued_node_by_node_gives_what_trace_gives(seed):
+    _, graph = random_network(seed)
+    session = Session(graph, threads=2)
+    x = codes(graph, 3, seed)
+    traced, prefix = dict(session.trace(x)), x
+    for node in session.graph.nodes:
+        prefix = session.prefix(prefix, until=node.name)
+        name = session.graph.tensors[node.outputs[0]].name
+        assert np.array_equal(session.prefix_tensor(prefix, name), traced[name])
+    assert_equal(*(as_dict(session, y) for y in (session.run_from(prefix), session.run(x))))
+
+
+def test_continued_prefix_takes_present_scales_and_keeps_what_has_run():
+    graph = branched()
+    session = Session(graph, threads=1)
+    x = codes(graph, 3)
+    before = session.prefix(x, until="depthwise_conv2d_0")
+    for name in ("depthwise_conv2d_0", "conv2d_1"):
+        session.requantization[name].shift[:] -= 1
+    after = session.prefix(before, until="add_0")
+    session.requantization["depthwise_conv2d_0"].shift[:] += 1
+    assert np.array_equal(after.rows, session.prefix(x, until="add_0").rows)
+    session.requantization["conv2d_1"].shift[:] += 1
+    assert not np.array_equal(after.rows, session.prefix(x, until="add_0").rows)
+
+
+def test_prefix_rejects_nodes_it_cannot_reach():
+    graph = branched()
+    session = Session(graph, threads=1)
+    prefix = session.prefix(codes(graph), until="conv2d_1")
+    message = "prefix: must stand behind 1 nodes of .* at most, got one behind 3"
+    with pytest.raises(ValueError, match=message):
+        session.prefix(prefix, until="conv2d_0")
+    with pytest.raises(KeyError, match="no node is called 'conv2d_9'"):
+        session.prefix(prefix, until="conv2d_9")
+
+
 def test_run_from_rejects_a_prefix_of_another_session():
     graph = branched()
     x = codes(graph)
     prefix = Session(graph, trainable=["fully_connected_0"]).prefix(x)
-    message = "prefix: must be one that this session made, 80 bytes an image, got 128"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"must stand behind 0 nodes of .*, got one behind"):
         Session(graph, trainable=["conv2d_0"]).run_from(prefix)
+    other = Session(single(), trainable=["fully_connected_0"]).prefix(codes(single()))
+    message = "prefix: must be one that this session made, 80 bytes an image, got 6"
+    with pytest.raises(ValueError, match=message):
+        Session(graph, trainable=["conv2d_0"]).run_from(other)
 
 
 def test_macs_count_the_whole_graph_and_what_follows_the_prefix():

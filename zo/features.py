@@ -38,7 +38,7 @@ def frozen_rows(
     path = folder / f"{_key(session, dataset)}.npy"
     rows = _read(path, len(dataset))
     if rows is not None:
-        return Prefix(rows)
+        return Prefix(rows, session.frozen_nodes)
     prefix = _compute(session, dataset, progress)
     folder.mkdir(parents=True, exist_ok=True)
     replace_file(path, lambda file: np.save(file, prefix.rows, allow_pickle=False))
@@ -77,4 +77,4 @@ def _compute(session: Session, dataset: Dataset, progress: Progress | None) -> P
         done += len(labels)
         if progress is not None:
             progress(done, len(dataset))
-    return Prefix(np.concatenate(pieces))
+    return Prefix(np.concatenate(pieces), session.frozen_nodes)
