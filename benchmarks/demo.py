@@ -38,6 +38,7 @@ def main() -> None:
         shutil.copy(Path(folder) / "0" / "demo.png", CLONE / "docs" / "demo.png")
     result = {"runs": runs, **provenance()}
     output = CLONE / "benchmarks" / "results" / "demo.json"
+    output.parent.mkdir(exist_ok=True)
     output.write_text(json.dumps(result, indent=1) + "\n")
     print(output)
 

@@ -100,6 +100,7 @@ def main() -> None:
     result |= provenance()
     name = f"litert_{options.mode}_{options.model.stem}_{options.input_size or 'native'}.json"
     output = options.output or Path(__file__).parent / "results" / name
+    output.parent.mkdir(exist_ok=True)
     output.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
 
