@@ -4,22 +4,31 @@
     M' = R * M
     b' = b + (mean_source / R - mean_target) / M           in accumulator units
 
-Layer by layer, each measured behind the adapted ones before it: one forward of the new images per
-layer. Only biases, multipliers and shifts change. A channel is left alone where either deviation is
-below half a code (dead, or silent in one of the two), or where its bias or the change of it would
-leave +-2^30, or its shift -31..31. The relu's cut is taken as it is: on the digits, one pass on
-what is visible is worth as much as matching the accumulators before the relu, and more passes gain
-nothing.
+Layer by layer, each measured behind the adapted ones before it: a device that cannot keep the
+activations of all images runs them once per layer. Here they are kept, so that each layer runs
+twice, before its adaptation and after. Only biases, multipliers and shifts change. A channel is
+left alone where either deviation is below half a code (dead, or silent in one of the two), or where
+its bias or the change of it would leave +-2^30, or its shift -31..31. The relu's cut is taken as it
+is: on the digits, one pass on what is visible is worth as much as matching the accumulators before
+the relu, and more passes gain nothing.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim import Session
+from npusim import Prefix, Session
 
-from .moments import FRACTION, Moments, Statistics, measure_statistics, stored_statistics
+from .moments import (
+    FRACTION,
+    IMAGES_AT_ONCE,
+    ChannelSums,
+    Moments,
+    Statistics,
+    stored_statistics,
+)
 from .numbers import floor_log2, rs_channels
 
 SILENT = 1 << (FRACTION - 1)
@@ -34,7 +43,7 @@ class Adaptation(NamedTuple):
 
     adapted    node name -> how many of its channels changed
     channels   node name -> how many it has
-    forwards   forwards of one image
+    forwards   forwards of one image where no activation is kept: images times layers
     """
 
     adapted: dict[str, int]
@@ -56,23 +65,22 @@ def adapt(session: Session, images: np.ndarray, statistics: Statistics | None = 
     images       (N, ..) unlabelled, codes or real numbers; 100 to 300 are enough
     statistics   of the source, from `measure_statistics`; those stored in the graph if None
     returns      counts; `session.snapshot()` is the adapted graph
-    raises       ValueError when there are no statistics, or no images
+    raises       ValueError when there are no statistics, or of other nodes, or no images
+    The activations that one layer passes on are held for all images at once.
     """
     source = stored_statistics(session.graph) if statistics is None else statistics
-    if not source:
-        raise ValueError(
-            f"adapt: graph {session.graph.name} must hold statistics of its source, got none; "
-            "measure them on source images with measure_statistics"
-        )
+    names = [node.name for node in session.graph.nodes if node.name in source]
+    _check_source(session, source, names)
     adapted: dict[str, int] = {}
-    for node in session.graph.nodes:
-        if node.name in source:
-            target = measure_statistics(session, images, [node.name])[node.name]
-            r = session.requantization[node.name]
-            layer = Scales(session.biases[node.name], r.multiplier, r.shift)
-            adapted[node.name] = match_channels(layer, source[node.name], target)
-    channels = {name: len(session.biases[name]) for name in adapted}
-    return Adaptation(adapted, channels, len(images) * len(adapted))
+    state: np.ndarray | Prefix = images
+    for name in names:
+        target = _moments_behind(session, state, name)
+        r = session.requantization[name]
+        layer = Scales(session.biases[name], r.multiplier, r.shift)
+        adapted[name] = match_channels(layer, source[name], target)
+        state = session.prefix(state, until=name)
+    channels = {name: len(session.biases[name]) for name in names}
+    return Adaptation(adapted, channels, len(images) * len(names))
 
 
 def match_channels(layer: Scales, source: Moments, target: Moments) -> int:
@@ -120,3 +128,25 @@ def scaled(layer: Scales, ratio: NDArray[np.int64]) -> tuple[NDArray[np.int64], 
     multiplier = rs_channels(product[None, :, None], excess)[0, :, 0]
     carry = multiplier >> 31  # rounded up to 2^31
     return multiplier >> carry, layer.shift + excess + carry - FRACTION
+
+
+def _check_source(session: Session, source: Statistics, names: Sequence[str]) -> None:
+    if not source:
+        raise ValueError(
+            f"adapt: graph {session.graph.name} must hold statistics of its source, got none; "
+            "measure them on source images with measure_statistics"
+        )
+    unknown = sorted(set(source) - set(names))
+    if unknown:
+        raise ValueError(
+            f"adapt: statistics must be of nodes of graph {session.graph.name}, got {unknown[0]!r}"
+        )
+
+
+def _moments_behind(session: Session, state: np.ndarray | Prefix, name: str) -> Moments:
+    """Of a node's output, for images or what they have become before it."""
+    sums = ChannelSums(session.graph, name)
+    for start in range(0, len(state), IMAGES_AT_ONCE):
+        behind = session.prefix(state[start : start + IMAGES_AT_ONCE], until=name)
+        sums.add(session.prefix_tensor(behind, sums.tensor.name))
+    return sums.moments()

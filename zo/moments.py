@@ -4,7 +4,7 @@
 
 S1 and S2 are the sums of d and d^2 over all images and positions of a channel, d = code - zero
 point. Source: matching of channel moments, as in "AdaBN" (Li et al. 2016, arXiv 1603.04779), here
-on int8 outputs. The C twin needs nothing wider than int64.
+on int8 outputs. Nothing is wider than int64.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim import Graph, Session
+from npusim import Graph, Session, Tensor
 
+from .backend import twin
 from .numbers import floor_log2
 
 FRACTION = 16
 MAX_CELLS = 2**23 - 1
 """Images times positions of one channel: keeps n*S2 below 2^62."""
 MEAN, DEVIATION = "statistics_mean", "statistics_deviation"
-_BATCH = 64
+IMAGES_AT_ONCE = 64
 
 
 class Moments(NamedTuple):
@@ -50,20 +51,36 @@ def measure_statistics(
     raises    ValueError for no images, or more than 2^23 - 1 values of one channel
     """
     chosen = matched_nodes(session.graph) if nodes is None else tuple(nodes)
-    tensors = {name: _output(session.graph, name) for name in chosen}
-    zero_points = {name: session.requantization[name].zero_point for name in chosen}
-    sums = {name: np.zeros((2, len(session.biases[name])), np.int64) for name in chosen}
-    counts = dict.fromkeys(chosen, 0)
-    for start in range(0, len(images), _BATCH):
-        values = dict(session.trace(images[start : start + _BATCH]))
-        for name in chosen:
-            y = values[tensors[name]]
-            d = y.reshape(-1, y.shape[-1]).astype(np.int64) - zero_points[name]
-            sums[name] += np.stack((d.sum(0), (d * d).sum(0)))
-            counts[name] += len(d)
-    return {
-        name: channel_moments(counts[name], sums[name][0], sums[name][1], name) for name in chosen
-    }
+    sums = {name: ChannelSums(session.graph, name) for name in chosen}
+    for start in range(0, len(images), IMAGES_AT_ONCE):
+        values = dict(session.trace(images[start : start + IMAGES_AT_ONCE]))
+        for found in sums.values():
+            found.add(values[found.tensor.name])
+    return {name: found.moments() for name, found in sums.items()}
+
+
+class ChannelSums:
+    """Count, S1 and S2 of the channels of one node's output, gathered batch by batch.
+
+    tensor   the output
+    """
+
+    def __init__(self, graph: Graph, node: str) -> None:
+        self.tensor: Tensor = graph.tensors[graph.node(node).outputs[0]]
+        self._node = node
+        self._count = 0
+        self._sums = np.zeros((2, self.tensor.shape[-1]), np.int64)
+
+    def add(self, values: np.ndarray) -> None:
+        """Count the values (N, .., C) of more images."""
+        rows = values.reshape(-1, values.shape[-1])
+        assert self.tensor.quantization is not None, self.tensor.name
+        add_sums(rows, int(self.tensor.quantization.zero_point[0]), self._sums)
+        self._count += len(rows)
+
+    def moments(self) -> Moments:
+        """Mean and deviation of all that was counted; ValueError for none, or too many."""
+        return channel_moments(self._count, self._sums[0], self._sums[1], self._node)
 
 
 def channel_moments(
@@ -139,6 +156,8 @@ def stored_statistics(graph: Graph) -> Statistics:
     }
 
 
-def _output(graph: Graph, name: str) -> str:
-    """The name of a node's output."""
-    return graph.tensors[graph.node(name).outputs[0]].name
+@twin
+def add_sums(values: np.ndarray, zero_point: int, sums: NDArray[np.int64]) -> None:
+    """sums (2, C) += those of d and of d^2, d = values (n, C) - zero_point."""
+    d = values.astype(np.int64) - zero_point
+    sums += np.stack((d.sum(0), (d * d).sum(0)))

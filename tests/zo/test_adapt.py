@@ -14,6 +14,7 @@ from zo.moments import (
     MAX_CELLS,
     MEAN,
     Moments,
+    add_sums,
     channel_moments,
     matched_nodes,
     measure_statistics,
@@ -79,6 +80,20 @@ def test_square_root_matches_naive():
     squares = np.concatenate([roots**2, np.maximum(roots**2 - 1, 0), roots**2 + 2 * roots])
     values = np.concatenate([squares, [0, 1, 2, 3, 4, 2**62 - 1]])
     assert square_root(values).tolist() == [naive.math.isqrt(int(v)) for v in values]
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize(("dtype", "zero_point"), [("int8", -128), ("int8", 127), ("uint8", 3)])
+def test_add_sums_matches_naive(dtype, zero_point):
+    limits = np.iinfo(dtype)
+    values = np.random.default_rng(SEED).integers(limits.min, limits.max + 1, (300, 7), dtype)
+    values[:, 0], values[:, 1] = limits.min, limits.max
+    sums = np.arange(14).reshape(2, 7)
+    columns_of_d = columns(values, zero_point)
+    expected = [[c + sum(d) for c, d in enumerate(columns_of_d)],
+                [7 + c + sum(v * v for v in d) for c, d in enumerate(columns_of_d)]]  # fmt: skip
+    add_sums(values, zero_point, sums)
+    assert sums.tolist() == expected
 
 
 def test_channel_moments_matches_naive():
@@ -201,6 +216,19 @@ def test_adapt_is_reproducible(source, data, monkeypatch):
     assert results[0] == results[1] == results[2]
 
 
+def test_adapt_runs_each_layer_twice(session, source, data, monkeypatch):
+    images, run, prefix = models.to_int8(data.validation.images[:100]), [], session.prefix
+
+    def counted(x, until):
+        behind = prefix(x, until)
+        run.append(len(behind) * (behind.nodes - getattr(x, "nodes", 0)))
+        return behind
+
+    monkeypatch.setattr(session, "prefix", counted)
+    adapt(session, images, source)
+    assert sum(run) == 2 * 100 * len(source)
+
+
 def test_adapt_leaves_the_classifier_alone(session, source, data):
     before = [v.tolist() for v in scales_of(session, "fully_connected_0")]
     adapt(session, models.to_int8(models.low_contrast(data.validation.images)), source)
@@ -210,6 +238,12 @@ def test_adapt_leaves_the_classifier_alone(session, source, data):
 def test_adapt_rejects_missing_statistics(session, data):
     with pytest.raises(ValueError, match="adapt: graph digits_cnn must hold statistics"):
         adapt(session, models.to_int8(data.validation.images))
+
+
+def test_adapt_rejects_statistics_of_another_graph(session, source, data):
+    images = models.to_int8(data.validation.images[:4])
+    with pytest.raises(ValueError, match="must be of nodes of graph digits_cnn, got 'conv2d_9'"):
+        adapt(session, images, {**source, "conv2d_9": source["conv2d_0"]})
 
 
 def test_adapt_rejects_no_images(session, source):
