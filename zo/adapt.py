@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from npusim import Prefix, Session
 
+from .fixed_point import floor_log2, rs_channels
 from .moments import (
     FRACTION,
     IMAGES_AT_ONCE,
@@ -29,7 +30,6 @@ from .moments import (
     Statistics,
     stored_statistics,
 )
-from .numbers import floor_log2, rs_channels
 
 SILENT = 1 << (FRACTION - 1)
 """Below this deviation, in 2^-16 code, a channel says nothing."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .numbers import sat32
+from .fixed_point import sat32
 from .update import State
 
 UNITS_PER_OUTPUT_CODE = 8

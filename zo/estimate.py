@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import twin
 from .perturb import flat_codes
 from .prng import Stream, sign_tile
+from .twins import twin
 
 ESTIMATORS = ("one_sided", "centred", "central")
 RANGE_BITS = 46

@@ -6,7 +6,7 @@ import numpy as np
 
 from .batch import Source
 from .data import Progress
-from .loss import Loss, count_errors
+from .loss import ONE_NAT, Loss, count_errors
 
 IMAGES_AT_ONCE = 256
 
@@ -31,6 +31,11 @@ class Evaluation(NamedTuple):
     def accuracy(self) -> float:
         """The fraction of correct images."""
         return self.correct / self.total
+
+    @property
+    def mean_loss(self) -> float:
+        """Loss per image, in nat for cross-entropy."""
+        return self.loss / self.total / ONE_NAT
 
 
 def evaluate(source: Source, loss: Loss, progress: Progress | None = None) -> Evaluation:

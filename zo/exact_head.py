@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import twin
+from .fixed_point import Ratio, ratios
 from .loss import CrossEntropy, check_labels
-from .numbers import Ratio, ratios
+from .twins import twin
 from .update import FRACTION_BITS
 
 ERROR_BITS = 16

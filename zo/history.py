@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .cost import Cost
+from .loss import ONE_NAT
 
-ONE_NAT = 1 << 16
 FINAL_EPOCHS = 10
 
 

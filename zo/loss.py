@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import twin
-from .numbers import floor_log2, ratio, round_half_up, rs
+from .fixed_point import floor_log2, ratio, round_half_up, rs
+from .twins import twin
 
 ONE_NAT = 1 << 16
 EXP_BITS = 20

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral, Real
 
-from .numbers import round_half_up
+from .fixed_point import round_half_up
 
 Metric = float | tuple[int, int]
 

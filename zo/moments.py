@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from npusim import Graph, Session, Tensor
 
-from .backend import twin
-from .numbers import floor_log2
+from .fixed_point import floor_log2
+from .twins import twin
 
 FRACTION = 16
 MAX_CELLS = 2**23 - 1

@@ -31,7 +31,7 @@ class Method:
     rule           error_feedback, nearest, stochastic, threshold or sign
     momentum       0 <= beta < 1, rounded to 2^-15; 0 saves its buffer
     lr             step in real units per unit of gradient at the schedule's first q, for all or by
-                   tensor name; None: see `learning_rate`
+                   tensor name; None: see `default_rates`
     lr_scaling     "linear": the rate follows q; "none": one rate
     decay          "cosine" or "constant"
     space          "real", or "integer": one rate in code units for all channels

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import twin
 from .prng import Stream, check_range, sign_tile
+from .twins import twin
 
 
 class Rails(NamedTuple):

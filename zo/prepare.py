@@ -10,9 +10,9 @@ from .batch import Source
 from .classifier import Classifier, find_classifier
 from .cost import Cost, Work
 from .data import Dataset
+from .default_rates import learning_rates, loss_difference, mean_square_features
 from .digest import content_hash
 from .estimate import check_range
-from .learning_rate import learning_rates, loss_difference, mean_square_features
 from .loss import EXPONENTS, CrossEntropy, Loss, cross_entropy_loss
 from .options import Method, Options
 from .recalibrate import check_profile

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import twin
+from .twins import twin
 
 SIGNS, ROUNDING, SHUFFLING, AUGMENTATION = range(4)
 

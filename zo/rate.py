@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from .numbers import Ratio, ratio, ratios, rs
+from .fixed_point import Ratio, ratio, ratios, rs
 from .update import FRACTION_BITS
 
 COSINE_STEPS = 1024

@@ -12,10 +12,10 @@ Call it after an epoch's evaluation; it doubles a channel at most once per call.
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import twin
+from .fixed_point import rs, sat32
 from .loss import EXPONENTS, CrossEntropy
-from .numbers import rs, sat32
 from .perturb import Rails
+from .twins import twin
 from .update import State
 
 WEIGHTS_PERCENT = 1

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from npusim.kernels.structs import Requantization
 from npusim.reference.arithmetic import requantize
 
-from .backend import twin
 from .prng import Stream, sign_block
+from .twins import twin
 
 SAMPLES_AT_ONCE = 64
 """Signs of so many samples are held at a time, C*I bytes each."""

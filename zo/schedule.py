@@ -14,8 +14,8 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Protocol
 
+from .fixed_point import round_half_up, rs
 from .metric import Metric, exact_decimal, plateau, read_metric
-from .numbers import round_half_up, rs
 
 
 class Schedule(Protocol):

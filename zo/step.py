@@ -24,8 +24,8 @@ from .estimate import (
     one_sided,
 )
 from .exact_head import head_error, head_gradient, head_scale
+from .fixed_point import Ratio
 from .loss import CrossEntropy, Loss
-from .numbers import Ratio
 from .options import Method
 from .prng import rounding_stream
 from .rate import Rates

@@ -10,7 +10,7 @@
     sign             threshold with t = 1
 
 Error feedback makes w and r together a 24-bit master weight; V is clamped to the rails, so r is 0
-there. Every rounding is `numbers.rs`.
+there. Every rounding is `fixed_point.rs`.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import twin
 from .estimate import check_int64
-from .numbers import Ratio, rs, rs_channels, sat32
+from .fixed_point import Ratio, rs, rs_channels, sat32
 from .perturb import Rails, flat_codes
 from .prng import Stream, random_words
+from .twins import twin
 
 FRACTION_BITS = 8
 RULES = ("error_feedback", "nearest", "stochastic", "threshold", "sign")

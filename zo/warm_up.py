@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import twin
 from .prng import random_words, rounding_stream, shuffle
+from .twins import twin
 
 INITIAL_STEP = 2**32 - 1
 """First weights are the rounding words of a step that no training run reaches."""

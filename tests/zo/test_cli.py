@@ -91,6 +91,16 @@ def test_train_writes_what_evaluate_repeats(zo_command, inverted_digits, tmp_pat
         assert min(picture.size) > 400
 
 
+def test_picture_is_called_after_the_data(zo_command, inverted_digits, tmp_path, monkeypatch):
+    titles = []
+    monkeypatch.setattr(
+        "zo.commands.train.save_run", lambda history, title, path: titles.append(title)
+    )
+    train(zo_command, inverted_digits, tmp_path / "run", "--q", 1)
+    train(zo_command, "digits", tmp_path / "run", "--q", 1, "--train", 20, "--validation", 5)
+    assert titles == ["inverted.npz", "digits"]
+
+
 def test_train_reports_json(zo_command, inverted_digits, tmp_path):
     code, out, _ = train(zo_command, inverted_digits, tmp_path / "run", "--exact-head", "--json")
     report = json.loads(out)
@@ -129,23 +139,9 @@ def test_train_replaces_the_head(zo_command, colours, tmp_path):
 
 def test_ctrl_c_writes_what_was_done(tmp_path, inverted_digits):
     folder = tmp_path / "run"
-    arguments = [
-        "train",
-        "--model",
-        MODEL,
-        "--data",
-        inverted_digits,
-        "--output",
-        folder,
-        "--batch",
-        20,
-        "--epochs",
-        100000,
-        "--stop-after",
-        0,
-        "--features",
-        "none",
-    ]
+    arguments = ["train", "--model", MODEL, "--data", inverted_digits, "--output", folder,
+                 "--batch", 20, "--epochs", 100000, "--stop-after", 0, "--features",
+                 "none"]  # fmt: skip
     program = "import sys; from zo.cli import main; sys.exit(main(sys.argv[1:]))"
     with subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
@@ -170,6 +166,11 @@ def test_adapt_writes_a_model(zo_command, inverted_digits, tmp_path):
     before, after = npusim.load(MODEL), npusim.load(adapted)
     assert not np.array_equal(before.tensor("stem/bias").data, after.tensor("stem/bias").data)
     assert before.tensor("stem") != after.tensor("stem") or before.nodes != after.nodes
+    code, out, _ = zo_command(
+        "adapt", adapted, "--data", "digits", "--output", tmp_path / "back.h5"
+    )
+    assert code == 0
+    assert "conv2d_0: " in out
 
 
 def test_bench_times_every_part(zo_command):
@@ -190,7 +191,7 @@ def test_bench_times_every_part(zo_command):
 
 def test_demo_writes_its_table_and_picture(zo_command, tmp_path, monkeypatch):
     monkeypatch.setattr("zo.demo.WAYS", zo.demo.WAYS[:2])
-    monkeypatch.setattr("zo.demo_command.METHODS", zo.demo.METHODS[:4])
+    monkeypatch.setattr("zo.commands.demo.METHODS", zo.demo.METHODS[:4])
     folder = tmp_path / "demo"
     code, out, _ = zo_command("demo", "--epochs", 1, "--output", folder, "--threads", 1)
     assert code == 0
@@ -200,7 +201,11 @@ def test_demo_writes_its_table_and_picture(zo_command, tmp_path, monkeypatch):
     assert [row["method"] for row in rows] == [
         "nothing", "channel statistics", "exact head", "ZO head, q = 4",
     ] * 3  # fmt: skip
-    assert len(list((folder / "curves").iterdir())) == 6
+    assert sorted(path.name for path in (folder / "curves").iterdir()) == [
+        f"{shift}-{way}.csv"
+        for shift in ("inverted", "low-contrast", "moved-one-pixel")
+        for way in ("exact-head", "zo-head-q-4")
+    ]
     again, text, _ = zo_command("demo", "--epochs", 1, "--output", folder, "--json")
     assert again == 0
     assert [f"{row['after']:.6f}" for row in json.loads(text)] == [row["after"] for row in rows]

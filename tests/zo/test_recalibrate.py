@@ -5,7 +5,7 @@ import pytest
 from naive import training as naive
 
 from zo import loss, perturb, recalibrate, update
-from zo.numbers import rs
+from zo.fixed_point import rs
 
 pytestmark = pytest.mark.usefixtures("backend")
 

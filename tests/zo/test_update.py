@@ -7,7 +7,7 @@ import pytest
 from naive import training as naive
 
 from zo import perturb, prng, update
-from zo.numbers import Ratio
+from zo.fixed_point import Ratio
 
 pytestmark = pytest.mark.usefixtures("backend")
 

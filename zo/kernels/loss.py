@@ -4,7 +4,7 @@ import numpy as np
 
 from npusim.jit import jit
 
-from .numbers import floor_log2
+from .fixed_point import floor_log2
 
 LN2_Q24 = np.int64(11629080)
 

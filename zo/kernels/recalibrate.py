@@ -4,7 +4,7 @@ import numpy as np
 
 from npusim.jit import jit
 
-from .numbers import rs, sat32
+from .fixed_point import rs, sat32
 
 
 @jit

@@ -8,7 +8,7 @@ import numpy as np
 
 from npusim.jit import jit
 
-from .numbers import rounding_shift, sat32
+from .fixed_point import rounding_shift, sat32
 from .prng import philox4x32
 
 

@@ -13,7 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from .history import Epoch
+from ..history import Epoch
 
 Advance = Callable[[int, int], None]
 """Called with the work done and all work."""

@@ -3,38 +3,77 @@
 import argparse
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from npusim import Graph, Session, save
 from npusim.command_line import DONE, NEGATIVE, load_model
 from npusim.head import until_logits, with_features
-from npusim.images import Normalization
 
-from .classifier import find_classifier
-from .data import DataError, Dataset, load, split, to_input
-from .features import default_folder
-from .history import write_csv
-from .new_head import HeadOptions, Reading, attach_head
-from .options import POLICIES, Hooks, Method, Options, Reuse
+from ..classifier import find_classifier
+from ..data import DataError, Dataset, load, split, to_input
+from ..history import write_csv
+from ..new_head import HeadOptions, Reading, attach_head
+from ..options import Hooks
+from ..train import Result, train
+from ..warm_up import WarmUp
+from .arguments import Command, normalization
 from .origin import Origin, with_origin
 from .plot import figures, save_run
 from .progress import bar, print_epoch
-from .schedule import Constant, QScheduler, Schedule
-from .train import Result, train
-from .warm_up import WarmUp
+from .train_options import (
+    METHOD,
+    RUN,
+    SAMPLES,
+    TASK,
+    chosen_options,
+    chosen_schedule,
+    features_folder,
+    part_sizes,
+)
 
-VALIDATION_SHARE = 5
-"""One image in so many validates, where the parts' sizes are not given."""
+MANUAL = """\
+Train tensors of an int8 model on labelled pictures.
+
+With --classes the model's classifier is replaced: a float warm-up takes the new
+one a little above chance, then its weights become int8 with head-room, and
+everything from there on is integers. Without it the model's own classifier is
+kept, and the data must have its classes.
+
+The loss is cross-entropy of the int8 logits. By default q forward passes with
+perturbed weights estimate the gradient, and q grows when accuracy stagnates
+(QScheduler); --exact-head trains the classifier by its exact gradient instead,
+together with zeroth order for layers below it. Features of layers before the
+first trained one are computed once per image and kept on disk.
+
+Writes into the folder: model.h5, history.csv, curves.png, checkpoint.npz.
+Ctrl-C stops after the present step and keeps what was done; --resume goes on
+from the last whole epoch, to the same bits as without the interruption.
+"""
+
+EXAMPLES = """\
+examples:
+  zo train --model mobilenet_v2.tflite --data EuroSAT_RGB.zip --classes 10 \\
+           --input-size 96 --train 4000 --validation 1000 --output run/
+  zo train --model m.h5 --data pictures/ --trainable stem head --exact-head \\
+           --q 16 --output run/
+  zo train --model nchw.tflite --data EuroSAT_RGB.zip --classes 10 \\
+           --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --output run/
+
+"""
 
 
 class Task(NamedTuple):
-    """A graph that ends at its logits, and the images it is trained and validated on."""
+    """A graph that ends at its logits, and the images it is trained and validated on.
+
+    data     name of their file or folder, for the picture
+    origin   how they were cut and read
+    """
 
     graph: Graph
     train: Dataset
     validation: Dataset
+    data: str
     origin: Origin
 
 
@@ -49,10 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     session = Session(graph, trainable=trainable, threads=arguments.threads)
     with bar("training") as advance:
         hooks = Hooks(None if arguments.json else print_epoch, advance)
-        options = _options(arguments, folder, hooks)
-        result = train(
-            session, task.train, task.validation, scheduler=_schedule(arguments), options=options
-        )
+        schedule, options = chosen_schedule(arguments), chosen_options(arguments, folder, hooks)
+        result = train(session, task.train, task.validation, scheduler=schedule, options=options)
     _write(result, task, folder)
     if arguments.json:
         print(json.dumps(_report(result, folder), indent=2))
@@ -61,13 +98,20 @@ def run(arguments: argparse.Namespace) -> int:
     return NEGATIVE if result.stopped == "interrupted" else DONE
 
 
-def normalization(arguments: argparse.Namespace) -> Normalization | None:
-    """What --mean and --std say together; ValueError for one without the other."""
-    if (arguments.mean is None) != (arguments.std is None):
-        raise ValueError("--mean and --std: must be given together, got one of them")
-    if arguments.mean is None:
-        return None
-    return Normalization(tuple(arguments.mean), tuple(arguments.std))
+COMMAND = Command(
+    "train",
+    "train a model on labelled pictures",
+    MANUAL,
+    EXAMPLES,
+    "stopped by Ctrl-C; what was done is written",
+    {
+        "": TASK,
+        "the run": RUN,
+        "samples: q is fixed by --q, else it grows when accuracy stagnates": SAMPLES,
+        "the method": METHOD,
+    },
+    run,
+)
 
 
 def _task(arguments: argparse.Namespace) -> Task:
@@ -75,79 +119,34 @@ def _task(arguments: argparse.Namespace) -> Task:
     graph = load_model(arguments.model, arguments)
     dataset = load(arguments.data)
     found = normalization(arguments)
-    origin = Origin(*_counts(arguments, len(dataset)), arguments.seed, found)
+    origin = Origin(*part_sizes(arguments, len(dataset)), arguments.seed, found)
+    data = Path(arguments.data).resolve().name
     parts = split(dataset, (origin.train, origin.validation), origin.seed)
     with bar("pictures") as advance:
         learned, held_out = (to_input(part, graph, found).held(advance) for part in parts)
     if arguments.classes is None:
-        return Task(until_logits(graph), learned, held_out, origin)
+        return Task(until_logits(graph), learned, held_out, data, origin)
     if arguments.classes != len(dataset.classes):
         raise DataError(
             f"{dataset.name}: --classes must be the {len(dataset.classes)} of the data, "
             f"got {arguments.classes}"
         )
     with bar("features") as advance:
-        reading = Reading(arguments.threads, _folder(arguments), advance)
+        reading = Reading(arguments.threads, features_folder(arguments), advance)
         warm = WarmUp(accuracy=arguments.warm_up, batch=arguments.batch)
         options = HeadOptions(arguments.seed, warm, arguments.k)
         graph, head = attach_head(graph, learned, held_out, options, reading)
     if not arguments.json:
         print(f"new head: {len(dataset.classes)} classes, float warm-up to "
               f"{head.accuracy:.3f} in {head.steps} steps")  # fmt: skip
-    return Task(graph, learned, held_out, origin)
-
-
-def _counts(arguments: argparse.Namespace, images: int) -> tuple[int, int]:
-    """Images of both parts: as given, else all, one in five to validate."""
-    validation = arguments.validation or max(1, images // VALIDATION_SHARE)
-    return arguments.train or images - validation, validation
-
-
-def _folder(arguments: argparse.Namespace) -> Path | None:
-    """Where features are kept: --features, `none` for nowhere, else the user's cache."""
-    if arguments.features is None:
-        return default_folder()
-    return None if str(arguments.features) == "none" else Path(arguments.features)
-
-
-def _schedule(arguments: argparse.Namespace) -> Schedule:
-    if arguments.q is not None:
-        return Constant(arguments.q)
-    return QScheduler(
-        arguments.q0, arguments.factor, arguments.patience,
-        q_max=arguments.q_max, threshold=arguments.threshold,
-    )  # fmt: skip
-
-
-def _options(arguments: argparse.Namespace, folder: Path, hooks: Hooks) -> Options:
-    return Options(
-        epochs=arguments.epochs,
-        batch=arguments.batch,
-        seed=arguments.seed,
-        stop_after=arguments.stop_after,
-        method=_method(arguments),
-        reuse=Reuse(not arguments.no_prefix_reuse, not arguments.no_sign_reuse, _folder(arguments)),
-        checkpoint=folder / "checkpoint.npz",
-        resume=arguments.resume,
-        hooks=hooks,
-    )
-
-
-def _method(arguments: argparse.Namespace) -> Method:
-    """The policy's method with the options that were given."""
-    start = POLICIES[arguments.policy]
-    names = ("estimator", "k", "perturbation", "rule", "momentum", "lr", "lr_scaling", "decay",
-             "space")  # fmt: skip
-    given = {n: getattr(arguments, n) for n in names if getattr(arguments, n) is not None}
-    recalibrate = start.recalibrate and not arguments.no_recalibration
-    return replace(start, exact_head=arguments.exact_head, recalibrate=recalibrate, **given)
+    return Task(graph, learned, held_out, data, origin)
 
 
 def _write(result: Result, task: Task, folder: Path) -> None:
     """model.h5, history.csv and curves.png."""
     save(with_origin(result.graph, task.origin), folder / "model.h5")
     write_csv(result.history, folder / "history.csv")
-    save_run(result.history, task.train.name, folder / "curves.png")
+    save_run(result.history, task.data, folder / "curves.png")
 
 
 def _q_path(result: Result) -> list[tuple[int, int]]:

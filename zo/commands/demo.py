@@ -1,20 +1,28 @@
-"""`zo demo`: the table, the CSV files and the picture of the story in `demo`."""
+"""`zo demo`: the table, the CSV files and the picture of the story in `zo.demo`."""
 
 import argparse
 import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from npusim.command_line import DONE
+from npusim.command_line import DONE, counting_number
 
-from .demo import METHODS, NOTHING, SHIFTS, STATISTICS, Row, demo
-from .history import write_csv
+from ..demo import METHODS, NOTHING, SHIFTS, STATISTICS, Row, demo
+from ..history import write_csv
+from .arguments import JSON, OUTPUT, SEED, THREADS, Command
 from .plot import Panel, figures, save_panels
 from .progress import bar
+
+MANUAL = """\
+A digit reader on a chip meets images that are moved by a pixel, inverted, or of
+low contrast. What brings its accuracy back? Seven answers, one table, and
+pictures of how each got there. Everything needed ships with the package.
+"""
 
 HEADERS = ("method", "trained", "before", "after", "forwards", "seconds")
 INTRODUCTION = """\
@@ -47,6 +55,28 @@ def run(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+COMMAND = Command(
+    "demo",
+    "what brings accuracy back on a chip that only runs forward",
+    MANUAL,
+    "",
+    "not used",
+    {
+        "": {
+            "--output": {**OUTPUT, "required": False, "default": Path("zo-demo")},
+            "--epochs": {
+                "type": counting_number, "default": 40, "metavar": "N",
+                "help": "passes over the 1,078 training digits; 40",
+            },
+            "--seed": SEED,
+            "--threads": THREADS,
+            "--json": JSON,
+        }
+    },
+    run,
+)  # fmt: skip
+
+
 def _write(rows: Sequence[Row], folder: Path) -> None:
     """demo.csv, demo.png, and the history of every run under curves/."""
     with (folder / "demo.csv").open("w", newline="", encoding="utf-8") as file:
@@ -59,9 +89,13 @@ def _write(rows: Sequence[Row], folder: Path) -> None:
     curves.mkdir(exist_ok=True)
     for row in rows:
         if row.history:
-            name = "".join(c if c.isalnum() else "-" for c in f"{row.shift} {row.method}")
-            write_csv(row.history, curves / f"{name}.csv")
+            write_csv(row.history, curves / f"{_slug(f'{row.shift} {row.method}')}.csv")
     save_panels([_panel(shift, rows) for shift in SHIFTS], folder / "demo.png")
+
+
+def _slug(text: str) -> str:
+    """Lower case, with a dash for every run of what is no letter or digit."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _panel(shift: str, rows: Sequence[Row]) -> Panel:

@@ -1,4 +1,4 @@
-"""Rounding shift and saturation of one int64; see `zo.numbers`."""
+"""Rounding shift and saturation of one int64; see `zo.fixed_point`."""
 
 import numpy as np
 

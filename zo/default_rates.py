@@ -18,8 +18,7 @@ from npusim import Session
 
 from .batch import Source
 from .classifier import Classifier
-from .history import ONE_NAT
-from .loss import Loss
+from .loss import ONE_NAT, Loss
 from .options import Method
 from .perturb import FULL_RANGE
 from .rate import LearningRate

@@ -1,0 +1,93 @@
+"""`zo adapt`: a model for images of another look, without labels."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from npusim import Session, save
+from npusim.command_line import DONE, counting_number, load_model
+
+from ..adapt import Adaptation, adapt
+from ..data import KINDS, Dataset, load, to_input
+from ..moments import measure_statistics, store_statistics, stored_statistics
+from ..prng import shuffle
+from .arguments import DATA, JSON, MODEL, OUTPUT, PIXELS, SEED, THREADS, Command, normalization
+
+MANUAL = """\
+Adapt a model to images of another look, without labels and without training:
+bias and scale of every channel are changed, in integers, until its outputs have
+the mean and deviation they had on the images the model was made for. Those are
+stored in the model, or measured on --source; the adapted model stores them.
+"""
+
+EXAMPLES = """\
+examples:
+  zo adapt model.h5 --data new_camera/ --source old_camera/ --output adapted.h5
+
+"""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`zo adapt`"""
+    graph = load_model(arguments.model, arguments)
+    found = normalization(arguments)
+    session = Session(graph, threads=arguments.threads)
+    statistics = stored_statistics(graph)
+    if arguments.source is not None:
+        source = to_input(load(arguments.source), graph, found)
+        statistics = measure_statistics(session, _some(source, arguments).images())
+    if not statistics:
+        raise ValueError(
+            f"{arguments.model}: must hold statistics of its source, got none; name images of the "
+            "old look with --source"
+        )
+    target = to_input(load(arguments.data), graph, found)
+    result = adapt(session, _some(target, arguments).images(), statistics)
+    save(store_statistics(session.snapshot(), statistics), arguments.output)
+    _print(result, arguments)
+    return DONE
+
+
+COMMAND = Command(
+    "adapt",
+    "match channel statistics to images of another look",
+    MANUAL,
+    EXAMPLES,
+    "not used",
+    {
+        "": {
+            "model": MODEL,
+            "--data": {**DATA, "help": f"images of the new look: {KINDS}"},
+            "--source": {
+                "metavar": "DATA", "help": "images of the old look; as stored in the model",
+            },
+            "--output": {**OUTPUT, "metavar": "FILE", "help": ".h5 file to write"},
+            "--images": {
+                "type": counting_number, "default": 256, "metavar": "N",
+                "help": "images to look at; 256",
+            },
+            **PIXELS,
+            "--seed": SEED,
+            "--threads": THREADS,
+            "--json": JSON,
+        }
+    },
+    run,
+)  # fmt: skip
+
+
+def _some(dataset: Dataset, arguments: argparse.Namespace) -> Dataset:
+    """As many images as asked for, drawn by the seed."""
+    order = shuffle(arguments.seed, 0, len(dataset))
+    return dataset.take(order[: arguments.images])
+
+
+def _print(result: Adaptation, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        report: Mapping[str, Any] = {**result._asdict(), "model": str(arguments.output)}
+        print(json.dumps(report, indent=2))
+        return
+    for name, count in result.adapted.items():
+        print(f"{name}: {count} of {result.channels[name]} channels adapted")
+    print(f"{result.forwards:,} forwards of an image; written {arguments.output}")

@@ -1,0 +1,100 @@
+"""`zo evaluate`: accuracy of a model, on the images it was not trained on."""
+
+import argparse
+import json
+
+from npusim import Graph, Session
+from npusim.command_line import DONE, load_model
+from npusim.head import until_logits
+
+from ..batch import Source
+from ..classifier import find_classifier
+from ..data import Dataset, load, split, to_input
+from ..evaluate import Evaluation, evaluate
+from ..loss import cross_entropy_loss
+from ..options import Reuse
+from .arguments import DATA, JSON, MODEL, PIXELS, THREADS, Command, normalization
+from .origin import Origin, origin_of
+from .progress import bar
+
+MANUAL = """\
+Accuracy of a model on labelled pictures. A model that `zo train` made remembers
+which images it was trained on and how pixels became codes: by default it is
+judged on its validation images, which repeats the accuracy of its training.
+"""
+
+EXAMPLES = """\
+examples:
+  zo evaluate run/model.h5 --data EuroSAT_RGB.zip
+  zo evaluate model.tflite --data cifar10.npz
+
+"""
+
+PARTS = ("validation", "train", "all")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`zo evaluate`"""
+    graph = until_logits(load_model(arguments.model, arguments))
+    part, dataset = _part(arguments, graph)
+    found = _evaluation(Session(graph, threads=arguments.threads), dataset)
+    if arguments.json:
+        print(json.dumps({"part": part, **found._asdict(), "accuracy": found.accuracy}, indent=2))
+    else:
+        print(f"{part}: accuracy {found.accuracy:.4f} ({found.correct} of {found.total}), "
+              f"loss {found.mean_loss:.4f}")  # fmt: skip
+    return DONE
+
+
+COMMAND = Command(
+    "evaluate",
+    "accuracy of a model on labelled pictures",
+    MANUAL,
+    EXAMPLES,
+    "not used",
+    {
+        "": {
+            "model": MODEL,
+            "--data": DATA,
+            "--part": {
+                "choices": PARTS,
+                "help": "which images; validation if zo train made the model, else all",
+            },
+            **PIXELS,
+            "--threads": THREADS,
+            "--json": JSON,
+        }
+    },
+    run,
+)
+
+
+def _part(arguments: argparse.Namespace, graph: Graph) -> tuple[str, Dataset]:
+    """The images to evaluate: the part that the model did not train on, unless told otherwise."""
+    origin = origin_of(graph)
+    part = arguments.part or ("all" if origin is None else "validation")
+    found = normalization(arguments)
+    if found is None and origin is not None:
+        found = origin.normalization
+    dataset = load(arguments.data)
+    if part != "all":
+        dataset = _drawn(dataset, part, origin)
+    return f"{dataset.name}, {part}", to_input(dataset, graph, found)
+
+
+def _drawn(dataset: Dataset, part: str, origin: Origin | None) -> Dataset:
+    if origin is None:
+        raise ValueError(
+            f"--part {part}: needs a model that zo train made, which remembers its images, got "
+            "another; use --part all"
+        )
+    parts = split(dataset, (origin.train, origin.validation), origin.seed)
+    return parts[0 if part == "train" else 1]
+
+
+def _evaluation(session: Session, dataset: Dataset) -> Evaluation:
+    classifier = find_classifier(session.graph)
+    loss = cross_entropy_loss(classifier.scale, classifier.classes, classifier.logits)
+    source = Source(session, dataset, classifier, Reuse(prefix=False))
+    with bar("evaluating") as advance:
+        return evaluate(source, loss, advance)

@@ -1,0 +1,152 @@
+"""The options of `zo train`, and the settings they stand for."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from npusim.command_line import counting_number
+
+from ..estimate import ESTIMATORS
+from ..features import default_folder
+from ..options import PERTURBATIONS, POLICIES, Hooks, Method, Reuse
+from ..options import Options as Settings
+from ..schedule import Constant, QScheduler, Schedule
+from ..update import RULES
+from .arguments import BATCH, DATA, JSON, MODEL, OUTPUT, PIXELS, SEED, THREADS, Options
+
+VALIDATION_SHARE = 5
+"""One image in so many validates, where the parts' sizes are not given."""
+
+TASK: Options = {
+    "--model": {**MODEL, "required": True},
+    "--data": DATA,
+    "--output": OUTPUT,
+    "--classes": {
+        "type": counting_number, "metavar": "N",
+        "help": "replace the classifier by a new one for N classes",
+    },
+    "--train": {
+        "type": counting_number, "metavar": "N",
+        "help": "training images, drawn by the seed; all that do not validate",
+    },
+    "--validation": {
+        "type": counting_number, "metavar": "N", "help": "validation images; one in five",
+    },
+    **PIXELS,
+    "--features": {
+        "metavar": "DIR",
+        "help": "where outputs of frozen layers are kept; the user's cache if not given, "
+        "`none` for nowhere",
+    },
+}  # fmt: skip
+
+RUN: Options = {
+    "--epochs": {"type": counting_number, "default": 60, "metavar": "N", "help": "at most; 60"},
+    "--batch": BATCH,
+    "--stop-after": {
+        "type": int, "default": 30, "metavar": "N",
+        "help": "epochs without a better accuracy until it stops, 0 for never; 30",
+    },
+    "--seed": SEED,
+    "--resume": {"action": "store_true", "help": "go on from the folder's checkpoint"},
+    "--threads": THREADS,
+    "--json": JSON,
+}  # fmt: skip
+
+SAMPLES: Options = {
+    "--q": {"type": counting_number, "metavar": "N", "help": "samples a step in every epoch"},
+    "--q0": {"type": counting_number, "default": 8, "metavar": "N", "help": "at the start; 8"},
+    "--q-max": {"type": counting_number, "default": 64, "metavar": "N", "help": "at most; 64"},
+    "--factor": {"type": float, "default": 2.0, "metavar": "X", "help": "by which q grows; 2"},
+    "--patience": {
+        "type": counting_number, "default": 5, "metavar": "N",
+        "help": "epochs without a better accuracy until q grows; 5",
+    },
+    "--threshold": {
+        "type": float, "default": 0.005, "metavar": "X",
+        "help": "by how much an accuracy must be better; 0.005",
+    },
+}  # fmt: skip
+
+METHOD: Options = {
+    "--trainable": {
+        "nargs": "+", "metavar": "NAME",
+        "help": "tensors to train, by their name, their node's, or `NODE/bias`; the head's weights",
+    },
+    "--exact-head": {
+        "action": "store_true", "help": "train the head by its exact gradient",
+    },
+    "--policy": {
+        "choices": tuple(POLICIES), "default": "ours",
+        "help": "paper: one rate for every q, integer space, fixed scales, as QScheduler's authors",
+    },
+    "--estimator": {"choices": ESTIMATORS, "help": "one_sided"},
+    "--rule": {"choices": RULES, "help": "how a gradient changes codes; error_feedback"},
+    "--k": {
+        "type": counting_number, "default": 1, "metavar": "N",
+        "help": "perturbation in weight steps; 1",
+    },
+    "--perturbation": {"choices": PERTURBATIONS, "help": "what happens at the rails; clip"},
+    "--momentum": {"type": float, "metavar": "X", "help": "0.9"},
+    "--lr": {"type": float, "metavar": "X", "help": "learning rate at the first q; by rule"},
+    "--lr-scaling": {"choices": ("linear", "none"), "help": "whether the rate follows q; linear"},
+    "--decay": {"choices": ("cosine", "constant"), "help": "of the rate; cosine"},
+    "--space": {"choices": ("real", "integer"), "help": "rate per channel or one; real"},
+    "--warm-up": {
+        "type": float, "default": 0.30, "metavar": "X",
+        "help": "accuracy at which a new head's float stage ends; 0.3",
+    },
+    "--no-recalibration": {"action": "store_true", "help": "keep all scales"},
+    "--no-prefix-reuse": {"action": "store_true", "help": "run frozen layers for every sample"},
+    "--no-sign-reuse": {"action": "store_true", "help": "write the weights of every sample"},
+}  # fmt: skip
+
+
+def part_sizes(arguments: argparse.Namespace, images: int) -> tuple[int, int]:
+    """Images of both parts: as given, else all, one in five to validate."""
+    validation = arguments.validation or max(1, images // VALIDATION_SHARE)
+    return arguments.train or images - validation, validation
+
+
+def features_folder(arguments: argparse.Namespace) -> Path | None:
+    """Where features are kept: --features, `none` for nowhere, else the user's cache."""
+    if arguments.features is None:
+        return default_folder()
+    return None if str(arguments.features) == "none" else Path(arguments.features)
+
+
+def chosen_schedule(arguments: argparse.Namespace) -> Schedule:
+    """Constant under --q, else QScheduler."""
+    if arguments.q is not None:
+        return Constant(arguments.q)
+    return QScheduler(
+        arguments.q0, arguments.factor, arguments.patience,
+        q_max=arguments.q_max, threshold=arguments.threshold,
+    )  # fmt: skip
+
+
+def chosen_options(arguments: argparse.Namespace, folder: Path, hooks: Hooks) -> Settings:
+    """The run's settings, with its checkpoint in the folder."""
+    return Settings(
+        epochs=arguments.epochs,
+        batch=arguments.batch,
+        seed=arguments.seed,
+        stop_after=arguments.stop_after,
+        method=_method(arguments),
+        reuse=Reuse(
+            not arguments.no_prefix_reuse, not arguments.no_sign_reuse, features_folder(arguments)
+        ),
+        checkpoint=folder / "checkpoint.npz",
+        resume=arguments.resume,
+        hooks=hooks,
+    )
+
+
+def _method(arguments: argparse.Namespace) -> Method:
+    """The policy's method with the options that were given."""
+    start = POLICIES[arguments.policy]
+    names = ("estimator", "k", "perturbation", "rule", "momentum", "lr", "lr_scaling", "decay",
+             "space")  # fmt: skip
+    given = {n: getattr(arguments, n) for n in names if getattr(arguments, n) is not None}
+    recalibrate = start.recalibrate and not arguments.no_recalibration
+    return replace(start, exact_head=arguments.exact_head, recalibrate=recalibrate, **given)
