@@ -20,7 +20,11 @@ def test_page_examples_print_what_it_says(page):
 
 
 @pytest.mark.parametrize("page", [*PAGES, CLONE / "README.md"], ids=lambda page: page.name)
-def test_page_links_lead_somewhere(page):
-    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text("utf-8"))
-    missing = [target for target in targets if not (page.parent / target).exists()]
+def test_page_names_only_files_that_exist(page):
+    text = page.read_text("utf-8")
+    assert text.startswith("# ")
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
+    paths = re.findall(r"`((?:npusim|zo|models|tests|docs|benchmarks)/[\w/.]*)`", text)
+    missing = [link for link in links if not (page.parent / link).exists()]
+    missing += [path for path in paths if not (CLONE / path).exists()]
     assert missing == []
