@@ -17,6 +17,11 @@ from npusim.operators import RULES
 CLONE = Path(__file__).resolve().parents[1]
 README = CLONE / "README.md"
 RESULTS = CLONE / "benchmarks" / "results"
+RIVALS = {
+    "LiteRT ref": "LiteRT, reference kernels",
+    "LiteRT x86": "LiteRT, optimised kernels without delegate",
+    "LiteRT xnnpack": "LiteRT, XNNPACK (the default)",
+}
 
 
 def main() -> None:
@@ -90,18 +95,23 @@ def speed() -> str:
     found = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("litert_*.json"))]
     rows = [
         (
-            r["model"].removesuffix(".tflite"),
-            "its own" if r["input_size"] is None else f"{r['input_size']}x{r['input_size']}",
-            r["rival"],
+            _model(r),
+            RIVALS[r["rival"]],
             f"{r['rival_ms']:.2f} ms",
             f"{r['npusim_ms']:.2f} ms",
             f"{r['ratio_median']:.2f}",
         )
-        for r in found
+        for r in sorted(found, key=lambda r: (r["macs"], r["rival_ms"]), reverse=True)
     ]
-    table = _table(("model", "input", "rival", "rival takes", "npusim takes", "ratio"), rows)
+    table = _table(("model", "rival", "rival takes", "npusim takes", "ratio"), rows)
     origins = "; ".join(dict.fromkeys(map(_origin, found)))
-    return f"{table}\n\nOne image, one thread, {origins}."
+    return f"{table}\n\nOne image, one thread, both engines in turn in one process; {origins}."
+
+
+def _model(result: Mapping[str, Any]) -> str:
+    size = result["input_size"]
+    where = "" if size is None else f" at {size}x{size}"
+    return f"{result['model'].removesuffix('.tflite')}{where}, {result['macs'] / 1e6:.1f} MMAC"
 
 
 def _origin(result: Mapping[str, Any]) -> str:

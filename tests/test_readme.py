@@ -3,7 +3,11 @@
 import contextlib
 import io
 import re
+import shlex
 from pathlib import Path
+
+import npusim.cli
+import zo.cli
 
 CLONE = Path(__file__).resolve().parents[1]
 README = (CLONE / "README.md").read_text("utf-8")
@@ -31,6 +35,15 @@ def test_commands_stand_alone_and_ci_runs_the_tests_with_them():
     assert lines.count(MAIN_JOB) == 1
     assert lines.count(TEST_COMMAND) == 1
     assert f"\n{TEST_COMMAND} | tee " in (CLONE / ".ci" / "run").read_text("utf-8")
+
+
+def test_command_lines_parse():
+    parsers = {"npusim": npusim.cli.parser(), "zo": zo.cli.parser()}
+    shown = "".join(README.split("```")[1::2]).splitlines()
+    lines = [line for line in shown if line.startswith(tuple(f"{name} " for name in parsers))]
+    assert len(lines) > 5
+    for program, *arguments in (shlex.split(line, comments=True) for line in lines):
+        parsers[program].parse_args(arguments)
 
 
 def test_map_names_every_folder():
