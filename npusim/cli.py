@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__, commands
-from .command_line import Parser, add_model_options, counting_number, execute
+from .command_line import Parser, add_model_options, counting_number, execute, seed_number
 
 Options = Mapping[str, Mapping[str, Any]]
 
@@ -84,7 +84,7 @@ JSON = {"action": "store_true", "help": "print JSON instead of text"}
 
 SOURCES: Options = {
     "--input": {"metavar": "FILE", "help": ".npy, .npz, .npz:NAME, .bin or a picture"},
-    "--random": {"type": int, "metavar": "SEED", "help": "random inputs from a seed"},
+    "--random": {"type": seed_number, "metavar": "SEED", "help": "random inputs from a seed"},
 }
 
 RUN_OPTIONS: Options = {

@@ -132,3 +132,10 @@ def counting_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, got {text!r}")
     return int(text)
+
+
+def seed_number(text: str) -> int:
+    """A whole number in 0..2^64-1."""
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 64):
+        raise argparse.ArgumentTypeError(f"must be a whole number in 0..2^64-1, got {text!r}")
+    return int(text)

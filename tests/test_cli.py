@@ -240,6 +240,10 @@ def test_convert_reads_tflite_and_other_sizes(npusim_command, tmp_path):
          "run --help"),
         ("run MODEL --random 1 --threads 0", "npusim run: argument --threads: must be a whole "
          "number of 1 or more, got '0'; try npusim run --help"),
+        ("run MODEL --random=-1", "npusim run: argument --random: must be a whole number in "
+         "0..2^64-1, got '-1'; try npusim run --help"),
+        ("run MODEL --random 1 --accumulator 12:error", "npusim: conv2d_0/conv2d: accumulator: "
+         "must stay in 12 bits, got "),
         ("run MODEL --random 1 --mean 0.5", "npusim: --mean and --std: must be given together, "
          "got one of them"),
         ("run MODEL --input missing.npy", "npusim: missing.npy: no such file or directory"),
