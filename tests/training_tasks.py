@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from npusim import Graph, Quantization, Tensor
-from npusim.graph import Node
+import zo
+from npusim import Graph, Node, Quantization, Session, Tensor
 from npusim.models import digits_cnn
 from zo.data import Dataset, in_memory, load, to_input
 
@@ -69,3 +69,10 @@ def digits_task(train: int = 160, validation: int = 100) -> Task:
     data = to_input(load("digits"), graph).map(np.invert)
     rows = np.arange(train + validation)
     return Task(graph, data.take(rows[:train]), data.take(rows[train:]))
+
+
+def run_to_end(task, schedule, trainable=("head",), threads=1, **changes):
+    """(Result, Session) of a run."""
+    session = Session(task.graph, trainable=trainable, threads=threads)
+    result = zo.train(session, task.train, task.validation, scheduler=schedule, **changes)
+    return result, session

@@ -5,21 +5,24 @@ All three give the same bits; they differ in what is computed again.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim import Graph, Prefix, Session
+from npusim import Prefix, Session
 from npusim.head import frozen_part
 
 from .classifier import Classifier, flat_logits
-from .data import Dataset, Progress
+from .data import Dataset
 from .features import frozen_rows
 from .options import Reuse
 
 MAX_STORED_BYTES = 1 << 30
 """Prefixes of a data set that need more memory are computed for each batch."""
+TRACED_AT_ONCE = 16
+"""A trace keeps every tensor of its images."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,30 +54,27 @@ class Batch:
 class Source:
     """The images of one data set, as batches for one session.
 
-    session      what runs them
-    dataset      images as the session's graph takes them
-    classifier   the graph's head, or None
-    reuse        what may be computed once
+    session       what runs them
+    dataset       images as the session's graph takes them
+    classifier    the graph's head, or None
+    reuse         what may be computed once
+    frozen_head   whether what the head reads stays the same through a run, and is at hand
     """
 
     def __init__(
-        self,
-        session: Session,
-        dataset: Dataset,
-        classifier: Classifier | None,
-        reuse: Reuse,
-        progress: Progress | None = None,
+        self, session: Session, dataset: Dataset, classifier: Classifier | None, reuse: Reuse
     ) -> None:
         self._session = session
         self._dataset = dataset
         self._classifier = classifier
         self._reuse = reuse
-        live = frozen_part(session.graph, session.trainable)
-        kept = {live.tensors[i].name for i in live.outputs}
-        self.frozen_head = reuse.prefix and classifier is not None and classifier.features in kept
-        self._stored: Prefix | None = None
-        if reuse.prefix and _row_bytes(live) * len(dataset) <= MAX_STORED_BYTES:
-            self._stored = frozen_rows(session, dataset, reuse.folder, progress)
+        frozen = frozen_part(session.graph, session.trainable)
+        self._kept = [frozen.tensors[i] for i in frozen.outputs]
+        self.frozen_head = (
+            reuse.prefix
+            and classifier is not None
+            and classifier.features in {tensor.name for tensor in self._kept}
+        )
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -84,9 +84,25 @@ class Source:
         """All labels, int64 (N,)."""
         return self._dataset.labels
 
-    def images(self, rows: NDArray[np.int64]) -> np.ndarray:
-        """The images of these rows, as the session takes them."""
-        return self._dataset.images(rows)
+    def is_head(self, tensor: str) -> bool:
+        """Whether a tensor is the head's weights or bias."""
+        head = self._classifier
+        return head is not None and tensor in (head.weights, head.bias)
+
+    def features(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int8], float, int]:
+        """What the head reads of these images with the present weights: int8 (n, I).
+
+        returns   codes, their scale and zero point
+        """
+        head = self._classifier
+        assert head is not None
+        if self.frozen_head:
+            x = self._features(self._prefix(rows))
+        else:
+            parts = (rows[i : i + TRACED_AT_ONCE] for i in range(0, len(rows), TRACED_AT_ONCE))
+            traces = (dict(self._session.trace(self._dataset.images(part))) for part in parts)
+            x = np.concatenate([trace[head.features] for trace in traces])
+        return x.reshape(len(rows), -1), head.feature_scale, head.feature_zero_point
 
     def batch(self, rows: NDArray[np.int64]) -> Batch:
         """The batch of these images."""
@@ -94,12 +110,22 @@ class Source:
         if not self._reuse.prefix:
             images = self._dataset.images(rows)
             return Batch(labels, lambda: self._outputs(self._session.run(images)))
-        if self._stored is not None:
-            prefix = self._stored[rows]
-        else:
-            prefix = self._session.prefix(self._dataset.images(rows))
+        prefix = self._prefix(rows)
         features = self._features(prefix) if self.frozen_head else None
         return Batch(labels, lambda: self._outputs(self._session.run_from(prefix)), features)
+
+    def _prefix(self, rows: NDArray[np.int64]) -> Prefix:
+        if self._stored is not None:
+            return self._stored[rows]
+        return self._session.prefix(self._dataset.images(rows))
+
+    @cached_property
+    def _stored(self) -> Prefix | None:
+        """The prefixes of all images, None where they would need too much memory."""
+        row = sum(prod(t.shape[1:]) * np.dtype(t.dtype).itemsize for t in self._kept)
+        if row * len(self) > MAX_STORED_BYTES:
+            return None
+        return frozen_rows(self._session, self._dataset, self._reuse.folder)
 
     def _features(self, prefix: Prefix) -> NDArray[np.int8]:
         assert self._classifier is not None
@@ -115,9 +141,3 @@ class Source:
         shown = named.get(self._classifier.features) if named is not None else None
         features = None if shown is None else shown.reshape(len(first), -1)
         return Outputs(flat_logits(first, self._classifier.classes), features)
-
-
-def _row_bytes(live: Graph) -> int:
-    """Bytes a prefix keeps of one image."""
-    kept = [live.tensors[i] for i in live.outputs]
-    return sum(prod(t.shape[1:]) * np.dtype(t.dtype).itemsize for t in kept)

@@ -98,7 +98,7 @@ def _run(graph: Graph, options: BenchOptions, reuse: Reuse, q_range: Sequence[in
     session = Session(graph, trainable=options.trainable, threads=options.threads)
     schedule = Declared(dict(enumerate(q_range)))
     settings = Options(epochs=1, batch=options.batch, reuse=reuse)
-    return prepare(session, data, data, schedule, settings)[0]
+    return prepare(session, data, data, schedule, settings)
 
 
 def _classes(graph: Graph) -> int:

@@ -6,72 +6,165 @@ last one whole. A run continued from it ends with the same bits as one that was 
 
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .atomic import replace_file
+from .digest import content_hash
+from .history import from_plain, to_plain
+from .loss import CrossEntropy
+from .run import Run
 
 FORMAT = 1
-_META = "meta"
+META = "meta"
 
 Arrays = Mapping[str, np.ndarray]
 
 
-def save(
-    path: Path, arrays: Arrays, numbers: Mapping[str, Any], settings: Mapping[str, Any]
-) -> None:
-    """Replace the checkpoint.
+class Checkpoint:
+    """The file of one run.
 
-    arrays     the state, by name
-    numbers    what JSON can hold
-    settings   what a run that continues must have in common, JSON too
+    path   replaced at every `save`
+    run    stands before its first step: its model and settings are those of the file
     """
-    meta = json.dumps({"format": FORMAT, "settings": settings, "numbers": numbers})
-    packed: dict[str, Any] = {_META: np.frombuffer(meta.encode(), np.uint8), **arrays}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, lambda file: np.savez(file, **packed))
+
+    def __init__(self, path: Path, run: Run) -> None:
+        self._path = path
+        self._run = run
+        self._settings = _settings(run)
+
+    def save(self) -> None:
+        """Replace the file by the run's present state."""
+        plain = {"format": FORMAT, "settings": self._settings, "numbers": _numbers(self._run)}
+        meta = np.frombuffer(json.dumps(plain).encode(), np.uint8)
+        packed: dict[str, Any] = {META: meta, **_arrays(self._run)}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self._path, lambda file: np.savez(file, **packed))
+
+    def resume(self) -> bool:
+        """Bring the run to the saved state; False where there is no file.
+
+        raises   ValueError naming what is damaged, or what differs from the saved run
+        """
+        if not self._path.exists():
+            return False
+        stored, meta = _read(self._path)
+        arrays = _arrays(self._run)
+        try:
+            _check_settings(self._path, meta["settings"], self._settings)
+            _check_arrays(self._path, stored, arrays)
+            _restore(self._run, meta["numbers"])
+        except (LookupError, TypeError, AttributeError) as error:
+            raise _damaged(self._path, error) from error
+        for name, array in arrays.items():
+            array[...] = stored[name]
+        return True
 
 
-def load(path: Path, arrays: Arrays, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read a checkpoint into `arrays`, in place; returns its numbers.
+def _settings(run: Run) -> dict[str, Any]:
+    """What a run that continues must have in common with the first, as JSON gives it back."""
+    options, step = run.options, run.step
+    settings = {
+        "model": content_hash("model", step.session.snapshot()),
+        "trained tensors": [t.name for t in step.group.tensors],
+        "epochs": options.epochs,
+        "batch": options.batch,
+        "seed": options.seed,
+        "stop_after": options.stop_after,
+        "method": repr(replace(options.method, loss=None)),
+        "loss": type(step.loss).__name__,
+        "training images": content_hash("labels", run.train.labels),
+        "validation images": content_hash("labels", run.validation.labels),
+    }
+    return dict(json.loads(json.dumps(settings)))
 
-    arrays     the run's own arrays, of the same names, types and shapes; unchanged on failure
-    settings   of the run; every one must be what was saved
-    raises     ValueError naming what is damaged or differs
-    """
+
+def _arrays(run: Run) -> dict[str, np.ndarray]:
+    """Every array that training changes, live."""
+    session, found = run.step.session, {}
+    for t in run.step.group.tensors:
+        for part in ("codes", "residual", "momentum", "doublings"):
+            found[f"{t.name}:{part}"] = getattr(t.state, part)
+        if t.form is not None:
+            found[f"{t.name}:base"], found[f"{t.name}:unit"] = t.form
+        found[f"{t.node}:bias"] = session.biases[t.node]
+        found[f"{t.node}:shift"] = session.requantization[t.node].shift
+    if run.step.classifier is not None:
+        node = run.step.classifier.node
+        found[f"{node}:shift"] = session.requantization[node].shift
+    return found
+
+
+def _numbers(run: Run) -> dict[str, Any]:
+    """Everything else that training changes."""
+    loss = run.step.loss
+    return {
+        "history": [to_plain(epoch) for epoch in run.history],
+        "scheduler": run.scheduler.state_dict(),
+        "stopping": run.stopping.state_dict() if run.stopping else None,
+        "stagnates": run.stagnates,
+        "exponent": loss.exponent if isinstance(loss, CrossEntropy) else 0,
+    }
+
+
+def _restore(run: Run, numbers: Mapping[str, Any]) -> None:
+    run.scheduler.load_state_dict(numbers["scheduler"])
+    run.history[:] = [from_plain(values) for values in numbers["history"]]
+    run.cost = run.history[-1].cost
+    run.stagnates = numbers["stagnates"]
+    if run.stopping is not None:
+        run.stopping.load_state_dict(numbers["stopping"])
+    for _ in range(numbers["exponent"]):
+        assert isinstance(run.step.loss, CrossEntropy)
+        run.step.loss = run.step.loss.doubled()
+
+
+def _read(path: Path) -> tuple[Arrays, Mapping[str, Any]]:
+    """Arrays and meta data; pickles are refused."""
     try:
         with np.load(path, allow_pickle=False) as file:
             stored = {name: file[name] for name in file.files}
-        meta = json.loads(stored.pop(_META).tobytes())
-        saved, numbers = meta["settings"], meta["numbers"]
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        meta = dict(json.loads(stored.pop(META).tobytes()))
+        found = meta["format"]
+    except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile,
+            zlib.error) as error:  # fmt: skip
+        raise _damaged(path, error) from error
+    if found != FORMAT:
         raise ValueError(
-            f"{path}: must be a whole checkpoint, got {type(error).__name__}; start without resume"
-        ) from error
-    if meta["format"] != FORMAT:
-        raise ValueError(f"{path}: checkpoint format must be {FORMAT}, got {meta['format']}")
-    wanted = json.loads(json.dumps(settings))
-    for name, value in wanted.items():
+            f"{path}: checkpoint format must be {FORMAT}, got {found}; start without resume"
+        )
+    return stored, meta
+
+
+def _check_settings(path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
         if saved.get(name) != value:
             raise ValueError(
                 f"{path}: {name} must be as saved, {_short(saved.get(name))}, "
                 f"got {_short(value)}; use the saved setting or start without resume"
             )
-    _copy(path, stored, arrays)
-    return dict(numbers)
 
 
-def _copy(path: Path, stored: Arrays, arrays: Arrays) -> None:
+def _check_arrays(path: Path, stored: Arrays, arrays: Arrays) -> None:
     for name, array in arrays.items():
         found = stored.get(name)
         if found is None or (found.dtype, found.shape) != (array.dtype, array.shape):
             got = "none" if found is None else f"{found.dtype} {found.shape}"
-            raise ValueError(f"{path}: {name} must be {array.dtype} {array.shape}, got {got}")
-    for name, array in arrays.items():
-        array[...] = stored[name]
+            raise ValueError(
+                f"{path}: {name} must be {array.dtype} {array.shape}, got {got}; "
+                "start without resume"
+            )
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    return ValueError(
+        f"{path}: must be a whole checkpoint, got {type(error).__name__}; start without resume"
+    )
 
 
 def _short(value: Any) -> str:

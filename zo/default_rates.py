@@ -4,24 +4,23 @@
     head, exact          lr = 2 / mean(||x||^2)
     below the head       lr = k*S^2*sqrt(q) / (16*D), so that a first step moves a code by 1/16;
                          D = rms(L_i - L_0) per image, 0.08 nat or more
+    estimator sign       as below the head, with D = 1
 
 The floor keeps a model that already works from being wrecked: its losses hardly differ, and a
-relative rate would make large steps of noise.
+relative rate would make large steps of noise. Features whose mean is large beside what tells the
+classes apart make ||x||^2 large and the head's rate low: give `lr` then.
 """
 
-from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim import Session
-
 from .batch import Source
-from .classifier import Classifier
 from .loss import ONE_NAT, Loss
-from .options import Method
+from .options import Options
 from .perturb import FULL_RANGE
-from .rate import LearningRate
+from .rate import LearningRate, Rates
 from .sampling import Draw, one_sided_losses, saturated_losses
 from .trainable import Group, Trainable
 
@@ -34,43 +33,47 @@ PROBE_STEP = 2**32 - 1
 PROBE_IMAGES = 256
 
 
-def learning_rates(
-    group: Group,
-    method: Method,
-    q: int,
-    norm: float,
-    difference: Mapping[str, float],
-) -> dict[str, LearningRate]:
-    """The rate of every tensor, as the method says or by the rules above.
+def choose_rates(
+    group: Group, source: Source, loss: Loss, rungs: tuple[int, ...], options: Options
+) -> dict[str, Rates]:
+    """The integer rates of every tensor, as the method says or by the rules above.
 
-    q            the schedule's first
-    norm         mean ||x||^2 of what the head reads, from `mean_square_features`
-    difference   D of each tensor below the head, from `loss_difference`
+    source   the training images
+    rungs    every q of the schedule, the first being the one that a given `lr` is meant for
+    An exact gradient does not get better with q, so its rate does not follow it.
     """
+    method, steps = options.method, options.epochs * options.steps_per_epoch(len(source))
+
+    @cache
+    def norm() -> float:
+        return mean_square_features(source)
+
     rates = {}
     for t in group.tensors:
-        given = method.lr.get(t.name) if isinstance(method.lr, Mapping) else method.lr
-        if given is not None:
-            lr = given
-        elif t.exact:
-            lr = EXACT_HEAD_RATE / norm
-        elif t.name in difference:
-            step = sum(scale * scale for scale in t.scales) / len(t.scales)
-            lr = FIRST_MOVE * t.k * step * float(np.sqrt(q)) / difference[t.name]
-        else:
-            lr = HEAD_RATE * q / norm
-        rates[t.name] = LearningRate(lr, method.lr_scaling, method.decay, method.space)
+        lr = method.lr_of(t.name)
+        if lr is None and t.exact:
+            lr = EXACT_HEAD_RATE / norm()
+        elif lr is None and source.is_head(t.name) and method.estimator != "sign":
+            lr = HEAD_RATE * rungs[0] / norm()
+        elif lr is None:
+            lr = first_move_rate(t, rungs[0], _difference(t, source, loss, options))
+        scaling = "none" if t.exact else method.lr_scaling
+        rate = LearningRate(lr, scaling, method.decay, method.space)
+        rates[t.name] = rate.rates(t.scales, rungs, rungs[0], steps)
     return rates
 
 
-def mean_square_features(session: Session, source: Source, classifier: Classifier) -> float:
+def first_move_rate(t: Trainable, q: int, difference: float) -> float:
+    """The rate that moves a code by 1/16 in the first step, for losses that differ by so much."""
+    step = sum(scale * scale for scale in t.scales) / len(t.scales)
+    return FIRST_MOVE * t.k * step * float(np.sqrt(q)) / difference
+
+
+def mean_square_features(source: Source) -> float:
     """Mean of ||x||^2 of what the head reads, real units, over the first images."""
-    rows = np.arange(min(PROBE_IMAGES, len(source)))
-    x = source.batch(rows).features
-    if x is None:
-        x = dict(session.trace(source.images(rows)))[classifier.features]
-    deviation = x.astype(np.int64) - classifier.feature_zero_point
-    return int((deviation * deviation).sum()) / len(rows) * classifier.feature_scale**2
+    x, scale, zero_point = source.features(_first_rows(source))
+    deviation = x.astype(np.int64) - zero_point
+    return int((deviation * deviation).sum()) / len(x) * scale**2
 
 
 def loss_difference(t: Trainable, source: Source, loss: Loss, seed: int) -> float:
@@ -78,7 +81,7 @@ def loss_difference(t: Trainable, source: Source, loss: Loss, seed: int) -> floa
 
     One batch and 16 perturbations of this tensor alone, with signs no training step uses.
     """
-    batch = source.batch(np.arange(min(PROBE_IMAGES, len(source))))
+    batch = source.batch(_first_rows(source))
 
     def now() -> int:
         return int(loss(batch.forward().logits, batch.labels))
@@ -86,6 +89,16 @@ def loss_difference(t: Trainable, source: Source, loss: Loss, seed: int) -> floa
     probe = saturated_losses if t.rule.rails == FULL_RANGE else one_sided_losses
     differences = probe([t], now, Draw(seed, PROBE_STEP, PROBES)) - now()
     return max(MIN_DIFFERENCE, _rms(differences) / len(batch.labels) / ONE_NAT)
+
+
+def _difference(t: Trainable, source: Source, loss: Loss, options: Options) -> float:
+    if options.method.estimator == "sign":
+        return 1.0
+    return loss_difference(t, source, loss, options.seed)
+
+
+def _first_rows(source: Source) -> NDArray[np.int64]:
+    return np.arange(min(PROBE_IMAGES, len(source)))
 
 
 def _rms(values: NDArray[np.int64]) -> float:

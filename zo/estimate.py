@@ -3,11 +3,14 @@
     one_sided   c_i = L_i - L_0                         den = q*B*k          q+1 forwards
     centred     c_i = q*(L_i - L_0) - sum_j(L_j - L_0)  den = q*(q-1)*B*k    q+1 forwards, q >= 2
     central     c_i = L(+)_i - L(-)_i                   den = 2*q*B*k        2q forwards
+    sign        c_i = sign(L_i - L_0)*B*2^16            den = q*B*k          q+1 forwards
 
 Nothing is divided before the denominator. z is regenerated, so one pass over all samples and a
 pass after each forward give the same bits. Sums are int64; `check_range` proves that they fit.
 `centred` compares each loss with the mean of the others: c_i/(q-1) is a leave-one-out difference.
-Source: "QScheduler" (arXiv 2607.18802) for one_sided; SPSA (Spall 1992) for central.
+`sign` asks only whether a perturbation helped, as if by one nat an image: a loss needs no scale.
+Sources: "QScheduler" (arXiv 2607.18802) for one_sided, SPSA (Spall 1992) for central,
+ElasticZO-INT8 (arXiv 2501.04287) for sign.
 """
 
 from typing import NamedTuple
@@ -19,7 +22,7 @@ from .perturb import flat_codes
 from .prng import Stream, sign_tile
 from .twins import twin
 
-ESTIMATORS = ("one_sided", "centred", "central")
+ESTIMATORS = ("one_sided", "centred", "central", "sign")
 RANGE_BITS = 46
 
 
@@ -59,13 +62,9 @@ def central(plus: NDArray[np.int64], minus: NDArray[np.int64], k: int, batch: in
     return Estimate(plus - minus, 2 * plus.size * batch * k)
 
 
-def sign_only(estimate: Estimate, k: int, batch: int) -> Estimate:
-    """Each coefficient replaced by its sign times one nat per image.
-
-    A loss then needs no scale: only whether a perturbation helped counts.
-    Source: ElasticZO-INT8 (arXiv 2501.04287).
-    """
-    return Estimate(np.sign(estimate.c) * (batch << 16), estimate.c.size * batch * k)
+def sign(base: int, losses: NDArray[np.int64], k: int, batch: int) -> Estimate:
+    """As `one_sided`, with the sign of each difference times one nat per image in its place."""
+    return Estimate(np.sign(losses - base) * (batch << 16), losses.size * batch * k)
 
 
 def check_range(estimator: str, q: int, bound: int, reach: int = 1) -> None:
@@ -73,7 +72,7 @@ def check_range(estimator: str, q: int, bound: int, reach: int = 1) -> None:
 
     estimator   one of ESTIMATORS
     q           the largest number of samples that may occur
-    bound       `Loss.bound(batch)`: every loss lies in 0..bound
+    bound       every loss of a batch lies in 0..bound, see `Loss.bound`; of sign, B*2^16
     reach       largest |z|: 1, or k when perturbations saturate
     raises      ValueError with the numbers; g times a 16-bit multiplier must stay below 2^62
     """

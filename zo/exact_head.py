@@ -56,24 +56,29 @@ def head_gradient(
     return gradient.reshape(-1)
 
 
-def head_scale(
-    input_scale: float, weight_scales: Sequence[float], batch: int, doublings: NDArray[np.int32]
-) -> Ratio:
-    """(A_c, sh_c) of `gh = rs(g*A_c, sh_c)`: A_c*2^-sh_c = s_x*S_w[c]*2^F/B, doublings included.
+def head_scale(input_scale: float, weight_scales: Sequence[float], batch: int) -> Ratio:
+    """(A_c, sh_c) of `gh = rs(g*A_c, sh_c)`: A_c*2^-sh_c = s_x*S_w[c]*2^F/B; made before training.
 
-    weight_scales   S_w (C,) before any doubling; for biases times the channel's unit
+    weight_scales   S_w (C,); for biases times the channel's unit
     batch           B
-    doublings       e_c int32 (C,); sh_c falls by 1 for each
-    raises          ValueError if g*A_c, shifted, could leave int64
+    raises          as `doubled_scale`
     """
     step = Fraction(float(input_scale)) * 2**FRACTION_BITS / batch
-    pair = ratios(step * Fraction(float(scale)) for scale in weight_scales)
-    right_shift = pair.right_shift - doublings
-    largest = (batch << ERROR_BITS) * 255 * int(pair.multiplier.max())
+    scale = ratios(step * Fraction(float(s)) for s in weight_scales)
+    return doubled_scale(scale, np.zeros(len(scale.multiplier), np.int32), batch)
+
+
+def doubled_scale(scale: Ratio, doublings: NDArray[np.int32], batch: int) -> Ratio:
+    """`head_scale` after e_c doublings (C,) of the weights' scale: sh_c falls by 1 for each.
+
+    raises   ValueError if g*A_c, shifted, could leave int64
+    """
+    right_shift = scale.right_shift - doublings
+    largest = (batch << ERROR_BITS) * 255 * int(scale.multiplier.max())
     if largest.bit_length() - min(0, int(right_shift.min())) > 62:
         raise ValueError(f"exact head: gradients up to {largest} shifted by "
                          f"{right_shift.min()} must stay below 2^62; lower the batch")  # fmt: skip
-    return Ratio(pair.multiplier, right_shift)
+    return Ratio(scale.multiplier, right_shift)
 
 
 @twin

@@ -35,11 +35,11 @@ _EXACT = Context(prec=40, rounding=ROUND_FLOOR)
 class Loss(Protocol):
     """What training asks of a loss.
 
-    __call__   outputs int8 (B, ...), targets (B, ...) -> int: the sum over the batch, never a mean
+    __call__   outputs int8 (B, ...), labels int64 (B,) -> int: the sum over the batch, never a mean
     bound      every value for a batch of B lies in 0..bound(B); it proves that no sum overflows
     """
 
-    def __call__(self, outputs: NDArray[np.int8], targets: NDArray[Any]) -> int: ...
+    def __call__(self, outputs: NDArray[np.int8], labels: NDArray[np.int64]) -> int: ...
 
     def bound(self, batch: int) -> int: ...
 
@@ -59,7 +59,7 @@ class Tables(NamedTuple):
 class CrossEntropy:
     """Softmax cross-entropy of int8 logits in 2^-16 nat; make one with `cross_entropy_loss`.
 
-    targets are labels, int64 (B,) in 0..classes-1.
+    labels lie in 0..classes-1.
     exponent   the logits' scale is 2^exponent * s; one more after each recalibration
     """
 
@@ -67,20 +67,20 @@ class CrossEntropy:
     tables: Tables
     exponent: int = 0
 
-    def __call__(self, outputs: NDArray[np.int8], targets: NDArray[np.int64]) -> int:
-        return int(self.each(outputs[None], targets)[0])
+    def __call__(self, outputs: NDArray[np.int8], labels: NDArray[np.int64]) -> int:
+        return int(self.each(outputs[None], labels)[0])
 
-    def each(self, outputs: NDArray[np.int8], targets: NDArray[np.int64]) -> NDArray[np.int64]:
+    def each(self, outputs: NDArray[np.int8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """The loss of each of S outputs for one batch: int8 (S, B, C), int64 (B,) -> int64 (S,)."""
-        check_labels(targets, self.classes)
-        if outputs.dtype != np.int8 or outputs.shape[1:] != (targets.size, self.classes):
-            want = f"int8 ({targets.size}, {self.classes})"
+        check_labels(labels, self.classes)
+        if outputs.dtype != np.int8 or outputs.shape[1:] != (labels.size, self.classes):
+            want = f"int8 ({labels.size}, {self.classes})"
             raise ValueError(
                 f"loss: logits must be {want}, got {outputs.dtype} {outputs.shape[1:]}"
             )
         sums = np.empty(outputs.shape[0], np.int64)
         exp, loss = self.exp, self.loss
-        cross_entropy(np.ascontiguousarray(outputs), targets, exp, loss, log_table(), sums)
+        cross_entropy(np.ascontiguousarray(outputs), labels, exp, loss, log_table(), sums)
         return sums
 
     @property
@@ -105,41 +105,42 @@ class CrossEntropy:
         return replace(self, exponent=self.exponent + 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SquaredError:
-    """Mean over the outputs of the squared error, summed over the batch, in 2^-16 squared units.
+    """Mean over the outputs of the squared error, in 2^-16 squared units; see `squared_error_loss`.
 
-    targets are int8 codes of the outputs' shape, (B, outputs).
-    L = rs(sum (a - t)^2 * m, t),   m*2^-t = 2^16 * s^2 / outputs
+    L = rs(sum (a - codes[label])^2 * m, t),   m*2^-t = 2^16 * s^2 / outputs
     """
 
-    outputs: int
+    codes: NDArray[np.int8]
     multiplier: int
     right_shift: int
 
-    def __call__(self, outputs: NDArray[np.int8], targets: NDArray[np.int8]) -> int:
-        if outputs.shape != targets.shape or targets.dtype != np.int8:
-            got = f"{targets.dtype} {targets.shape}"
-            raise ValueError(f"loss: targets must be int8 {outputs.shape}, got {got}")
-        total = int(squared_error(outputs.reshape(-1), targets.reshape(-1)))
+    def __call__(self, outputs: NDArray[np.int8], labels: NDArray[np.int64]) -> int:
+        check_labels(labels, len(self.codes))
+        wanted = (labels.size, self.codes.shape[1])
+        if outputs.shape != wanted or outputs.dtype != np.int8:
+            got = f"{outputs.dtype} {outputs.shape}"
+            raise ValueError(f"loss: outputs must be int8 {wanted}, got {got}")
+        total = int(squared_error(outputs.reshape(-1), self.codes[labels].reshape(-1)))
         return rs(total * self.multiplier, self.right_shift)
 
     def bound(self, batch: int) -> int:
-        return rs(batch * self.outputs * 255**2 * self.multiplier, self.right_shift)
+        return rs(batch * self.codes.shape[1] * 255**2 * self.multiplier, self.right_shift)
 
 
 @dataclass(frozen=True)
 class ErrorCount:
     """Accuracy as a loss: 2^16 for every image whose largest logit is not its label's.
 
-    targets are labels, int64 (B,). Among equal logits the lowest index counts as largest.
+    Among equal logits the lowest index counts as largest.
     """
 
     classes: int
 
-    def __call__(self, outputs: NDArray[np.int8], targets: NDArray[np.int64]) -> int:
-        check_labels(targets, self.classes)
-        return ONE_NAT * int(count_errors(outputs, targets))
+    def __call__(self, outputs: NDArray[np.int8], labels: NDArray[np.int64]) -> int:
+        check_labels(labels, self.classes)
+        return ONE_NAT * int(count_errors(outputs, labels))
 
     def bound(self, batch: int) -> int:
         return ONE_NAT * batch
@@ -147,17 +148,17 @@ class ErrorCount:
 
 @dataclass(frozen=True)
 class UserLoss:
-    """Any function of outputs and targets with a declared bound.
+    """Any function of outputs and labels with a declared bound.
 
-    function    (outputs int8 (B, ...), targets) -> int, 0 <= value <= B * per_image
+    function    (outputs int8 (B, ...), labels int64 (B,)) -> int, 0 <= value <= B * per_image
     per_image   the bound, in the function's own unit; `ONE_NAT` per unit keeps usual learning rates
     """
 
     function: Callable[[NDArray[np.int8], NDArray[Any]], int]
     per_image: int
 
-    def __call__(self, outputs: NDArray[np.int8], targets: NDArray[Any]) -> int:
-        value = self.function(outputs, targets)
+    def __call__(self, outputs: NDArray[np.int8], labels: NDArray[np.int64]) -> int:
+        value = self.function(outputs, labels)
         name = getattr(self.function, "__name__", "loss")
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise TypeError(f"{name}: must return an integer, got {type(value).__name__}")
@@ -193,16 +194,26 @@ def cross_entropy_loss(scale: float, classes: int, where: str = "logits") -> Cro
     return CrossEntropy(classes, Tables(_frozen(exp), _frozen(loss)))
 
 
-def squared_error_loss(scale: float, outputs: int) -> SquaredError:
-    """Mean squared error for outputs codes of this scale per image."""
-    return SquaredError(outputs, *ratio(ONE_NAT * Fraction(float(scale)) ** 2 / outputs))
+def squared_error_loss(scale: float, codes: NDArray[np.int8]) -> SquaredError:
+    """Mean squared error of outputs of this scale to the row of `codes` that a label names.
+
+    scale    real value of one step of an output
+    codes    int8 (rows, outputs): one row per class, or one per image where labels number images
+    raises   TypeError for other codes
+    """
+    if codes.dtype != np.int8 or codes.ndim != 2:
+        raise TypeError(
+            f"loss: codes must be int8 (rows, outputs), got {codes.dtype} {codes.shape}"
+        )
+    outputs = codes.shape[1]
+    return SquaredError(codes, *ratio(ONE_NAT * Fraction(float(scale)) ** 2 / outputs))
 
 
-def each(loss: Loss, outputs: NDArray[np.int8], targets: NDArray[Any]) -> NDArray[np.int64]:
-    """The loss of each of S outputs (S, B, ...) for one batch of targets: int64 (S,)."""
+def each(loss: Loss, outputs: NDArray[np.int8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The loss of each of S outputs (S, B, ...) for one batch of labels: int64 (S,)."""
     if isinstance(loss, CrossEntropy):
-        return loss.each(outputs, targets)
-    return np.array([loss(sample, targets) for sample in outputs], np.int64)
+        return loss.each(outputs, labels)
+    return np.array([loss(sample, labels) for sample in outputs], np.int64)
 
 
 def check_labels(labels: NDArray[np.int64], classes: int) -> None:

@@ -23,7 +23,8 @@ FRACTION = 16
 MAX_CELLS = 2**23 - 1
 """Images times positions of one channel: keeps n*S2 below 2^62."""
 MEAN, DEVIATION = "statistics_mean", "statistics_deviation"
-IMAGES_AT_ONCE = 64
+IMAGES_AT_ONCE = 16
+"""A trace keeps every tensor of its images."""
 
 
 class Moments(NamedTuple):

@@ -6,11 +6,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from .data import Progress
 from .estimate import ESTIMATORS
-from .loss import Loss
+from .history import Epoch
+from .loss import CrossEntropy, Loss
+from .rate import DECAYS, SCALINGS, SPACES
 from .update import RULES
 
 PERTURBATIONS = ("clip", "saturate")
+_CHOICES = {
+    "estimator": ESTIMATORS,
+    "perturbation": PERTURBATIONS,
+    "rule": RULES,
+    "lr_scaling": SCALINGS,
+    "decay": DECAYS,
+    "space": SPACES,
+}
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -22,13 +33,14 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 class Method:
     """The training step.
 
-    estimator      of everything trained by zeroth order: one_sided, centred or central
+    estimator      of everything trained by zeroth order: one_sided, centred, central or sign
     exact_head     train the head's own weights and bias by their exact gradient; layers below it,
                    if any are trained, by zeroth order at the same time
     k              perturbation in weight steps, for all or by tensor name
     perturbation   "clip": codes live where nothing saturates, restoring is exact; "saturate":
                    codes are clamped while perturbed and restored from a copy
     rule           error_feedback, nearest, stochastic, threshold or sign
+    threshold      of rule threshold: a code moves by one where its step would be so long, in codes
     momentum       0 <= beta < 1, rounded to 2^-15; 0 saves its buffer
     lr             step in real units per unit of gradient at the schedule's first q, for all or by
                    tensor name; None: see `default_rates`
@@ -44,6 +56,7 @@ class Method:
     k: int | Mapping[str, int] = 1
     perturbation: str = "clip"
     rule: str = "error_feedback"
+    threshold: float = 0.5
     momentum: float = 0.9
     lr: float | Mapping[str, float] | None = None
     lr_scaling: str = "linear"
@@ -53,9 +66,8 @@ class Method:
     loss: Loss | None = None
 
     def __post_init__(self) -> None:
-        _one_of("estimator", self.estimator, ESTIMATORS)
-        _one_of("perturbation", self.perturbation, PERTURBATIONS)
-        _one_of("rule", self.rule, RULES)
+        for name, allowed in _CHOICES.items():
+            _one_of(name, getattr(self, name), allowed)
         if not 0 <= self.momentum < 1:
             raise ValueError(f"method: momentum must be in 0..1, below 1, got {self.momentum}")
         if self.perturbation == "saturate" and self.estimator != "one_sided":
@@ -63,11 +75,26 @@ class Method:
                 f"method: perturbation saturate needs one_sided, got {self.estimator}; what was "
                 "clamped on one side is not what was clamped on the other"
             )
+        if self.exact_head and not isinstance(self.loss, CrossEntropy | None):
+            raise ValueError(
+                "method: exact_head is the gradient of cross-entropy, got loss "
+                f"{type(self.loss).__name__}; train the head by zeroth order"
+            )
+
+    def k_of(self, tensor: str) -> int:
+        """The perturbation of a tensor; 1 where k is given by name and not for this one."""
+        return self.k.get(tensor, 1) if isinstance(self.k, Mapping) else self.k
+
+    def lr_of(self, tensor: str) -> float | None:
+        """The learning rate given for a tensor, None where it is to be chosen."""
+        return self.lr.get(tensor) if isinstance(self.lr, Mapping) else self.lr
 
 
-PAPER = Method(lr_scaling="none", space="integer", recalibrate=False)
-"""The choices of "QScheduler" (arXiv 2607.18802): shared rate, cosine, integer space, fixed scales,
-one-sided."""
+PAPER = Method(
+    estimator="one_sided", lr_scaling="none", decay="cosine", space="integer", recalibrate=False
+)
+"""The choices of "QScheduler" (arXiv 2607.18802): one-sided, shared rate, cosine, integer space,
+fixed scales."""
 POLICIES: Mapping[str, Method] = MappingProxyType({"ours": Method(), "paper": PAPER})
 
 
@@ -89,12 +116,12 @@ class Reuse:
 class Hooks:
     """Callables that watch a run; they run between steps, so weights are never perturbed then.
 
-    on_epoch   called with each `history.Epoch`, the one before training included
+    on_epoch   called with each Epoch, the one before training included
     on_step    called with the steps done and all steps
     """
 
-    on_epoch: Callable[..., None] | None = None
-    on_step: Callable[[int, int], None] | None = None
+    on_epoch: Callable[[Epoch], None] | None = None
+    on_step: Progress | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +155,10 @@ class Options:
             value = getattr(self, name)
             if value < least:
                 raise ValueError(f"options: {name} must be {least} or more, got {value}")
+
+    def steps_per_epoch(self, images: int) -> int:
+        """Whole batches in so many training images."""
+        return images // self.batch
 
 
 def choose(options: Options, policy: str | None, changes: Mapping[str, Any]) -> Options:

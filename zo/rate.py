@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from .fixed_point import Ratio, ratio, ratios, rs
 from .update import FRACTION_BITS
 
+SCALINGS = ("linear", "none")
+DECAYS = ("cosine", "constant")
+SPACES = ("real", "integer")
 COSINE_STEPS = 1024
 MIN_SHIFT = -15
 
@@ -64,7 +67,7 @@ class LearningRate:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lr) and self.lr > 0):
             raise ValueError(f"rate: lr must be finite and above 0, got {self.lr!r}")
-        for name, options in _OPTIONS.items():
+        for name, options in (("scaling", SCALINGS), ("decay", DECAYS), ("space", SPACES)):
             value = getattr(self, name)
             if value not in options:
                 raise ValueError(f"rate: {name} must be {' or '.join(options)}, got {value!r}")
@@ -122,10 +125,3 @@ def _code_rate(lr: Fraction, scale: Fraction) -> Fraction:
     if scale <= 0:
         raise ValueError(f"rate: scales must be above 0, got {float(scale)}")
     return lr / (scale * scale * 2**FRACTION_BITS)
-
-
-_OPTIONS = {
-    "scaling": ("linear", "none"),
-    "decay": ("cosine", "constant"),
-    "space": ("real", "integer"),
-}

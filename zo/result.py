@@ -1,14 +1,53 @@
-"""The trained network as a graph of its own."""
+"""What a run leaves: its history, and the trained network as a graph of its own."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from npusim import Graph, Quantization
 from npusim.head import until_logits
 
+from .history import Epoch, best_accuracy, final_accuracy
 from .loss import CrossEntropy
 from .run import Run
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run.
+
+    history   one entry per epoch, the first before training
+    graph     the trained network, ending at its logits
+    stopped   "epochs" all are trained, "stagnant" no better accuracy for `stop_after` epochs, or
+              "interrupted" by Ctrl-C, with what was done kept
+    moved     how many codes were clipped to their rails at the start, by the names of tensors that
+              had any
+    """
+
+    history: tuple[Epoch, ...]
+    graph: Graph
+    stopped: str
+    moved: dict[str, int]
+
+    @property
+    def accuracy(self) -> float:
+        """Of the last whole epoch, on the validation images; of the graph unless interrupted."""
+        return self.history[-1].accuracy
+
+    @property
+    def final(self) -> float:
+        """Mean accuracy of the last ten epochs."""
+        return final_accuracy(self.history)
+
+    @property
+    def best(self) -> float:
+        """The highest accuracy of any epoch."""
+        return best_accuracy(self.history)
+
+
+def result_of(run: Run, stopped: str) -> Result:
+    """What the run has come to."""
+    return Result(tuple(run.history), trained_graph(run), stopped, run.step.group.moved)
 
 
 def trained_graph(run: Run) -> Graph:

@@ -1,22 +1,22 @@
 """A run: the state of training between two epochs, and how one epoch changes it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from .batch import Source
 from .bias import rebase
 from .cost import Cost, Work, reused_step_cost, saturated_step_cost, step_cost
+from .early_stopping import EarlyStopping
 from .evaluate import Evaluation, evaluate
-from .history import Epoch, from_plain, to_plain
+from .history import Epoch
 from .loss import CrossEntropy
 from .options import Options
 from .prng import shuffle
 from .recalibrate import recalibrate_logits, recalibrate_weights
 from .sampling import Draw
-from .schedule import EarlyStopping, Schedule
+from .schedule import Schedule
 from .step import Step
 
 
@@ -38,7 +38,7 @@ class Run:
     @property
     def steps_per_epoch(self) -> int:
         """Whole batches in the training images."""
-        return len(self.train) // self.options.batch
+        return self.options.steps_per_epoch(len(self.train))
 
     @property
     def epoch(self) -> int:
@@ -57,29 +57,10 @@ class Run:
         for i in range(steps):
             yield self.epoch * steps + i, order[i * size : (i + 1) * size]
 
-    def train_step(self, step: int, rows: np.ndarray) -> int:
-        """One step; returns the batch's loss before it."""
-        q = self.scheduler.q if self.step.group.perturbed else 0
-        loss = self.step(self.train.batch(rows), Draw(self.options.seed, step, q))
-        self.cost = self.cost.plus(self._step_cost(q))
-        return loss
-
-    def finish_epoch(self, train_loss: int, seconds: float) -> Epoch:
-        """Evaluate, recalibrate, let the scheduler choose the next q; append to the history."""
-        found = evaluate(self.validation, self.step.loss)
-        q = self.scheduler.q if self.step.group.perturbed else 0
-        events = self._recalibrate(found) if self.options.method.recalibrate else ()
-        images = self.steps_per_epoch * self.options.batch
-        epoch = Epoch(
-            len(self.history), q, *found[:3], train_loss, images, self.cost, seconds, events
-        )
-        self.history.append(epoch)
-        counts = (found.correct, found.total)
-        if self.step.group.perturbed:
-            q = self.scheduler.step(counts)
-        if self.stopping is not None:
-            self.stagnates = self.stopping.step(counts, q)
-        return epoch
+    @property
+    def q(self) -> int:
+        """Samples of each step of the next epoch, 0 where nothing is perturbed."""
+        return self.scheduler.q if self.step.group.perturbed else 0
 
     def start(self) -> Epoch:
         """Evaluate before any training: epoch 0."""
@@ -88,43 +69,30 @@ class Run:
         self.history.append(epoch)
         return epoch
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Every array a checkpoint holds, live."""
-        session, found = self.step.session, {}
-        for t in self.step.group.tensors:
-            for part in ("codes", "residual", "momentum", "doublings"):
-                found[f"{t.name}:{part}"] = getattr(t.state, part)
-            if t.form is not None:
-                found[f"{t.name}:base"], found[f"{t.name}:unit"] = t.form
-            found[f"{t.node}:bias"] = session.biases[t.node]
-            found[f"{t.node}:shift"] = session.requantization[t.node].shift
-        if self.step.classifier is not None:
-            node = self.step.classifier.node
-            found[f"{node}:shift"] = session.requantization[node].shift
-        return found
+    def train_step(self, step: int, rows: np.ndarray) -> int:
+        """One step; returns the batch's loss before it."""
+        draw = Draw(self.options.seed, step, self.scheduler.q)
+        loss = self.step(self.train.batch(rows), draw)
+        self.cost = self.cost.plus(self._step_cost(self.q))
+        return loss
 
-    def numbers(self) -> dict[str, Any]:
-        """Everything else a checkpoint holds."""
-        loss = self.step.loss
-        return {
-            "history": [to_plain(epoch) for epoch in self.history],
-            "scheduler": self.scheduler.state_dict(),
-            "stopping": self.stopping.state_dict() if self.stopping else None,
-            "stagnates": self.stagnates,
-            "exponent": loss.exponent if isinstance(loss, CrossEntropy) else 0,
-        }
+    def finish_epoch(self, train_loss: int, seconds: float) -> Epoch:
+        """Evaluate, let the scheduler choose the next q, recalibrate; append to the history.
 
-    def restore(self, numbers: Mapping[str, Any]) -> None:
-        """Take up `numbers`; the arrays are in place already."""
-        self.history[:] = [from_plain(values) for values in numbers["history"]]
-        self.scheduler.load_state_dict(numbers["scheduler"])
-        self.stagnates = numbers["stagnates"]
+        A run that ends here keeps its scales, so that its model has the accuracy just measured.
+        """
+        found, q, number = evaluate(self.validation, self.step.loss), self.q, len(self.history)
+        counts = (found.correct, found.total)
+        if self.step.group.perturbed:
+            self.scheduler.step(counts)
         if self.stopping is not None:
-            self.stopping.load_state_dict(numbers["stopping"])
-        self.cost = self.history[-1].cost
-        for _ in range(numbers["exponent"]):
-            assert isinstance(self.step.loss, CrossEntropy)
-            self.step.loss = self.step.loss.doubled()
+            self.stagnates = self.stopping.step(counts, self.q)
+        goes_on = number < self.options.epochs and not self.stagnates
+        events = self._recalibrate(found) if goes_on and self.options.method.recalibrate else ()
+        images = self.steps_per_epoch * self.options.batch
+        epoch = Epoch(number, q, *found[:3], train_loss, images, self.cost, seconds, events)
+        self.history.append(epoch)
+        return epoch
 
     def _step_cost(self, q: int) -> Cost:
         method = self.options.method

@@ -67,8 +67,8 @@ class QScheduler:
     ) -> None:
         self._rungs = _rungs(q0, q_max, ladder)
         self._factor = _factor_above_one(factor)
-        self._patience = _at_least("patience", patience, 1)
-        self._cooldown = _at_least("cooldown", cooldown, 0)
+        self._patience = at_least("patience", patience, 1)
+        self._cooldown = at_least("cooldown", cooldown, 0)
         self._smoothing = _q15(smoothing)
         self._plateau = plateau(threshold, threshold_mode, mode)
         if threshold_mode == "se" and self._smoothing:
@@ -211,7 +211,7 @@ class Constant:
     """The same q in every epoch."""
 
     def __init__(self, q: int) -> None:
-        self.q = _at_least("q", q, 1)
+        self.q = at_least("q", q, 1)
         self.rungs: tuple[int, ...] = (self.q,)
 
     def step(self, metric: Metric) -> int:
@@ -234,8 +234,8 @@ class Declared:
     def __init__(self, plan: Mapping[int, int]) -> None:
         if 0 not in plan:
             raise ValueError(f"schedule: a plan must say q for epoch 0, got {dict(plan)}")
-        self._epochs = sorted(_at_least("epoch", epoch, 0) for epoch in plan)
-        self._plan = [_at_least("q", plan[epoch], 1) for epoch in self._epochs]
+        self._epochs = sorted(at_least("epoch", epoch, 0) for epoch in plan)
+        self._plan = [at_least("q", plan[epoch], 1) for epoch in self._epochs]
         self._epoch = 0
 
     @property
@@ -262,49 +262,19 @@ class Declared:
         mine = self.state_dict()
         if set(state) != set(mine) or any(state[key] != mine[key] for key in ("epochs", "plan")):
             raise ValueError(f"schedule: the plan must be as saved, {dict(state)}, got {mine}")
-        self._epoch = _at_least("epoch", state["epoch"], 0)
+        self._epoch = at_least("epoch", state["epoch"], 0)
 
 
-class EarlyStopping:
-    """Stop after `patience` epochs without a new best; a rise of q starts the count again.
-
-    Without that restart a run that climbs from q = 8 to 1024 would stop on its way.
-    mode   "max" or "min"
-    """
-
-    def __init__(self, patience: int = 30, mode: str = "max") -> None:
-        self.patience = _at_least("patience", patience, 1)
-        self._plateau = plateau(0, "abs", mode)
-        self._best: Fraction | None = None
-        self._stagnant = 0
-        self._q = 0
-
-    def step(self, metric: Metric, q: int) -> bool:
-        """Take an epoch's metric and the q of the next epoch; True when training should stop."""
-        value, total = read_metric(metric)
-        if self._best is None or self._plateau.better(value, self._best, total):
-            self._best, self._stagnant = value, 0
-        else:
-            self._stagnant += 1
-        if q > self._q:
-            self._q, self._stagnant = q, 0
-        return self._stagnant >= self.patience
-
-    def state_dict(self) -> dict[str, Any]:
-        """Best metric, count and q, as plain ints and lists."""
-        best = self._best
-        pair = None if best is None else [best.numerator, best.denominator]
-        return {"best": pair, "stagnant": self._stagnant, "q": self._q}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state_dict`."""
-        self._best = None if state["best"] is None else Fraction(*state["best"])
-        self._stagnant, self._q = int(state["stagnant"]), int(state["q"])
+def at_least(name: str, value: int, least: int) -> int:
+    """The value if it is an integer of at least `least`; ValueError if not."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"schedule: {name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
 
 
 def _rungs(q0: int, q_max: int, ladder: Sequence[int] | None) -> tuple[int, ...]:
-    _at_least("q0", q0, 1)
-    _at_least("q_max", q_max, q0)
+    at_least("q0", q0, 1)
+    at_least("q_max", q_max, q0)
     if ladder is None:
         powers = (1 << i for i in range(q_max.bit_length()))
         return tuple(sorted({q0, *(p for p in powers if q0 < p < q_max), q_max}))
@@ -312,12 +282,6 @@ def _rungs(q0: int, q_max: int, ladder: Sequence[int] | None) -> tuple[int, ...]
     if steps != sorted(set(steps)) or q0 not in steps:
         raise ValueError(f"scheduler: ladder must ascend and hold q0 = {q0}, got {steps}")
     return tuple(int(q) for q in steps if q0 <= q <= q_max)
-
-
-def _at_least(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"schedule: {name} must be an integer of at least {least}, got {value!r}")
-    return int(value)
 
 
 def _factor_above_one(factor: float) -> Fraction:

@@ -22,8 +22,9 @@ from .estimate import (
     central,
     centred,
     one_sided,
+    sign,
 )
-from .exact_head import head_error, head_gradient, head_scale
+from .exact_head import doubled_scale, head_error, head_gradient
 from .fixed_point import Ratio
 from .loss import CrossEntropy, Loss
 from .options import Method
@@ -41,6 +42,7 @@ from .trainable import Group, Trainable
 from .update import gradient_scale, update
 
 Gradient = tuple[NDArray[np.int64], Ratio]
+"""g (n,), and the scale that brings it to the unit of momentum."""
 
 
 @dataclass
@@ -63,8 +65,7 @@ class Step:
     def __call__(self, batch: Batch, draw: Draw) -> int:
         """Train on one batch; returns its loss before the step, summed over the images.
 
-        draw   seed, steps done before this one, and q, which counts only where something is
-               perturbed
+        draw   seed, steps done before this one, and q
         `central` does without the unperturbed loss, and returns the mean of its own.
         """
         gradients: dict[str, Gradient] = {}
@@ -119,23 +120,20 @@ class Step:
         assert isinstance(self.loss, CrossEntropy)
         x = outputs.features if batch.features is None else batch.features
         assert x is not None
+        zero_point, ones = self.classifier.feature_zero_point, np.ones((len(x), 1), np.int8)
         error = head_error(outputs.logits, batch.labels, self.loss)
-        ones = np.ones((len(error), 1), np.int8)
         found = {}
         for t in self.group.exact:
-            if t.form is None:
-                gradient = head_gradient(error, x, self.classifier.feature_zero_point)
-                scale = self.classifier.feature_scale
-            else:
-                gradient, scale = head_gradient(error, ones, 0), 1.0
-            doublings = t.state.doublings
-            found[t.name] = gradient, head_scale(scale, t.scales, len(error), doublings)
+            assert t.exact_scale is not None
+            is_bias = t.form is not None
+            gradient = head_gradient(error, ones if is_bias else x, 0 if is_bias else zero_point)
+            scale = doubled_scale(t.exact_scale, t.state.doublings, len(error))
+            found[t.name] = gradient, scale
         return found
 
     def update(self, t: Trainable, gradient: Gradient, draw: Draw) -> None:
         """New codes of one tensor, brought into effect."""
-        rates = self.rates[t.name]
-        rate = rates.at(min(rates.pairs) if t.exact else draw.q, draw.step)
+        rate = self.rates[t.name].at(draw.q, draw.step)
         update(t.state, *gradient, rate, t.rule, rounding_stream(draw.seed, draw.step, t.stream))
         t.write()
 
@@ -156,4 +154,5 @@ def _estimate(
 ) -> Estimate:
     if estimator == "central":
         return central(losses[0], losses[1], k, images)
-    return (centred if estimator == "centred" else one_sided)(base, losses, k, images)
+    one_loss_each = {"one_sided": one_sided, "centred": centred, "sign": sign}
+    return one_loss_each[estimator](base, losses, k, images)

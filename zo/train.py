@@ -7,54 +7,21 @@ and after a resume. What may be chosen is in `options`, what a step does in `ste
 """
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-from npusim import Graph, Session
+from npusim import Session
 
-from . import checkpoint
+from .checkpoint import Checkpoint
 from .data import Dataset
-from .history import Epoch, best_accuracy, final_accuracy
 from .interrupt import interruptible
 from .options import Options, choose
-from .prepare import prepare, settings_of
-from .result import trained_graph
+from .prepare import prepare
+from .result import Result, result_of
 from .run import Run
 from .schedule import Schedule
 
 DEFAULT = Options()
-
-
-@dataclass(frozen=True)
-class Result:
-    """A finished run.
-
-    history   one entry per epoch, the first before training
-    graph     the trained network, ending at its logits
-    stopped   "epochs" all are trained, "stagnant" no better accuracy for `stop_after` epochs, or
-              "interrupted" by Ctrl-C, with what was done kept
-    moved     codes clipped to their rails at the start, by tensor name
-    """
-
-    history: tuple[Epoch, ...]
-    graph: Graph
-    stopped: str
-    moved: dict[str, int]
-
-    @property
-    def accuracy(self) -> float:
-        """Of the graph, on the validation images."""
-        return self.history[-1].accuracy
-
-    @property
-    def final(self) -> float:
-        """Mean accuracy of the last ten epochs."""
-        return final_accuracy(self.history)
-
-    @property
-    def best(self) -> float:
-        """The highest accuracy of any epoch."""
-        return best_accuracy(self.history)
 
 
 def train(
@@ -79,37 +46,27 @@ def train(
     raises       ValueError, TypeError, ModelError before the first step when something does not fit
     """
     options = choose(options, policy, changes)
-    run, moved = prepare(session, train, validation, scheduler, options)
-    settings = settings_of(run)
-    _begin(run, settings)
-    stopped = _epochs(run, settings)
-    return Result(tuple(run.history), trained_graph(run), stopped, moved)
-
-
-def _begin(run: Run, settings: dict[str, Any]) -> None:
-    """Continue from the checkpoint, or evaluate before training."""
-    path = run.options.checkpoint
-    if path is not None and run.options.resume and path.exists():
-        run.restore(checkpoint.load(path, run.arrays(), settings))
-    else:
+    run = prepare(session, train, validation, scheduler, options)
+    checkpoint = None if options.checkpoint is None else Checkpoint(options.checkpoint, run)
+    if not (checkpoint is not None and options.resume and checkpoint.resume()):
         run.start()
     _tell(run)
+    return result_of(run, _epochs(run, checkpoint))
 
 
-def _epochs(run: Run, settings: dict[str, Any]) -> str:
+def _epochs(run: Run, checkpoint: Checkpoint | None) -> str:
     """Train until there is a reason to stop; returns it."""
-    options = run.options
     with interruptible() as interrupted:
         while not (run.done or run.stagnates):
             if not _one_epoch(run, interrupted):
                 return "interrupted"
-            if options.checkpoint is not None:
-                checkpoint.save(options.checkpoint, run.arrays(), run.numbers(), settings)
+            if checkpoint is not None:
+                checkpoint.save()
             _tell(run)
     return "stagnant" if run.stagnates and not run.done else "epochs"
 
 
-def _one_epoch(run: Run, interrupted: Any) -> bool:
+def _one_epoch(run: Run, interrupted: Callable[[], bool]) -> bool:
     """Train and evaluate one epoch; False if Ctrl-C ended it between two steps."""
     started, loss = time.perf_counter(), 0
     on_step = run.options.hooks.on_step

@@ -95,6 +95,8 @@ def coefficients(
     q, differences = len(losses), [loss - base for loss in losses]
     if estimator == "centred":
         return [q * d - sum(differences) for d in differences], q * (q - 1) * batch * k
+    if estimator == "sign":
+        return [((d > 0) - (d < 0)) * batch * 2**16 for d in differences], q * batch * k
     return differences, q * batch * k
 
 

@@ -24,10 +24,12 @@ def test_coefficients_match_naive(q, k):
     expected = {
         "one_sided": naive.coefficients("one_sided", base, losses.tolist(), k, 64),
         "central": naive.coefficients("central", base, pairs, k, 64),
+        "sign": naive.coefficients("sign", base, losses.tolist(), k, 64),
     }
     actual = {
         "one_sided": estimate.one_sided(base, losses, k, 64),
         "central": estimate.central(losses, other, k, 64),
+        "sign": estimate.sign(base, losses, k, 64),
     }
     if q > 1:
         expected["centred"] = naive.coefficients("centred", base, losses.tolist(), k, 64)
@@ -50,10 +52,8 @@ def test_centred_rejects_one_sample():
         estimate.centred(0, random_losses(1), 1, 64)
 
 
-def test_sign_only_counts_one_nat_per_image():
-    found = estimate.one_sided(100, np.array([40, 100, 101]), 2, 16)
-
-    c, den = estimate.sign_only(found, 2, 16)
+def test_sign_counts_one_nat_per_image():
+    c, den = estimate.sign(100, np.array([40, 100, 101]), 2, 16)
 
     assert c.tolist() == [-16 * 65536, 0, 16 * 65536]
     assert den == 3 * 2 * 16
@@ -143,8 +143,8 @@ def test_accumulate_rejects_other_types():
     ],
 )
 def test_range_bounds_every_sum_of_coefficients(estimator, q):
-    # The worst losses lie at 0 and at the bound: try all of them.
-    bound, worst = 1 << 20, 0
+    # The worst losses lie at 0 and at the bound: try all of them. The batch is of one image.
+    bound, worst = 1 << (16 if estimator == "sign" else 20), 0
     for mask in range(1 << q):
         losses = np.array([bound * (mask >> i & 1) for i in range(q)])
         for base in (0, bound):
@@ -175,5 +175,7 @@ def test_range_accepts_the_usual_and_rejects_the_rest():
         estimate.check_range("one_sided", 1, 2**44, reach=4)
     with pytest.raises(ValueError, match="for centred with q = 2048"):
         estimate.check_range("centred", 2048, 2**25)
-    with pytest.raises(ValueError, match="must be one of one_sided, centred, central, got 'spsa'"):
+    with pytest.raises(
+        ValueError, match="must be one of one_sided, centred, central, sign, got 'spsa'"
+    ):
         estimate.check_range("spsa", 1, 1)

@@ -68,11 +68,13 @@ def test_head_scale_matches_naive_and_falls_with_doublings():
     scales = [0.001, 0.02, 0.37]
     doublings = np.array([0, 1, 3], np.int32)
 
-    multiplier, right_shift = exact_head.head_scale(0.05, scales, 64, doublings)
+    scale = exact_head.head_scale(0.05, scales, 64)
+    multiplier, right_shift = exact_head.doubled_scale(scale, doublings, 64)
 
-    for c, scale in enumerate(scales):
-        real = naive.Fraction(0.05) * naive.Fraction(scale) * 2**8 / 64
+    for c, weight_scale in enumerate(scales):
+        real = naive.Fraction(0.05) * naive.Fraction(weight_scale) * 2**8 / 64
         m, s = naive.pair(real)
+        assert (scale.multiplier[c], scale.right_shift[c]) == (m, s)
         assert (multiplier[c], right_shift[c]) == (m, s - doublings[c])
 
 
@@ -93,7 +95,7 @@ def test_head_scale_is_the_true_gradient():
     measure = loss.cross_entropy_loss(float(logit_scale), 3)
     error = exact_head.head_error(np.round(logits / logit_scale).astype(np.int8), labels, measure)
     g = exact_head.head_gradient(error, x.astype(np.int8), -128)
-    scale = exact_head.head_scale(input_scale, [weight_scale] * 3, 8, np.zeros(3, np.int32))
+    scale = exact_head.head_scale(input_scale, [weight_scale] * 3, 8)
 
     actual = g.reshape(3, 6) * scale.multiplier[:, None] / 2.0 ** scale.right_shift[:, None] / 2**24
     assert np.abs(actual - expected).max() < 0.02 * np.abs(expected).max()
@@ -107,4 +109,7 @@ def test_head_gradient_and_scale_reject_overflow():
         exact_head.head_gradient(error[:2], x[:3], 0)
     message = f"gradients up to {64 * 65536 * 255 * 32768} shifted by -23 must stay below 2^62"
     with pytest.raises(ValueError, match=re.escape(message)):
-        exact_head.head_scale(1.0, [2.0**36], 64, np.zeros(1, np.int32))
+        exact_head.head_scale(1.0, [2.0**36], 64)
+    scale = exact_head.head_scale(1.0, [2.0**30], 64)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        exact_head.doubled_scale(scale, np.full(1, 6, np.int32), 64)

@@ -179,11 +179,14 @@ def test_cross_entropy_rejects_labels_and_shapes():
 @pytest.mark.parametrize(("scale", "outputs"), [(0.05, 1), (0.9, 3), (1.0, 1), (12.0, 4)])
 def test_squared_error_matches_naive(scale, outputs):
     random = np.random.default_rng(3)
-    y, target = (random.integers(-128, 128, (16, outputs)).astype(np.int8) for _ in range(2))
-    measure = loss.squared_error_loss(scale, outputs)
-    total = sum((a - t) ** 2 for a, t in zip(y.ravel().tolist(), target.ravel().tolist(), strict=True))  # fmt: skip # noqa: E501
+    y, codes = (random.integers(-128, 128, (n, outputs)).astype(np.int8) for n in (16, 5))
+    labels = random.integers(0, 5, 16)
+    measure = loss.squared_error_loss(scale, codes)
+    rows = zip(y.tolist(), labels.tolist(), strict=True)
+    total = sum((a - t) ** 2 for row, label in rows
+                for a, t in zip(row, codes[label].tolist(), strict=True))  # fmt: skip
 
-    actual = measure(y, target)
+    actual = measure(y, labels)
 
     multiplier, shift = naive.pair(65536 * naive.Fraction(scale) ** 2 / outputs)
     assert actual == naive.rs(total * multiplier, shift)
@@ -191,9 +194,20 @@ def test_squared_error_matches_naive(scale, outputs):
     assert 0 <= actual <= measure.bound(16)
 
 
-def test_squared_error_rejects_targets_of_another_shape():
-    with pytest.raises(ValueError, match=r"targets must be int8 \(2, 3\), got int8 \(3, 2\)"):
-        loss.squared_error_loss(0.1, 3)(np.zeros((2, 3), np.int8), np.zeros((3, 2), np.int8))
+def test_squared_error_reaches_its_bound():
+    measure = loss.squared_error_loss(0.3, np.full((1, 3), -128, np.int8))
+
+    assert measure(np.full((4, 3), 127, np.int8), np.zeros(4, np.int64)) == measure.bound(4)
+
+
+def test_squared_error_rejects_what_does_not_fit():
+    measure = loss.squared_error_loss(0.1, np.zeros((2, 3), np.int8))
+    with pytest.raises(ValueError, match=r"outputs must be int8 \(4, 3\), got int8 \(4, 2\)"):
+        measure(np.zeros((4, 2), np.int8), np.zeros(4, np.int64))
+    with pytest.raises(ValueError, match=r"labels: must be 0\.\.1, got 2"):
+        measure(np.zeros((1, 3), np.int8), np.array([2]))
+    with pytest.raises(TypeError, match=r"codes must be int8 \(rows, outputs\), got int64 \(2,\)"):
+        loss.squared_error_loss(0.1, np.zeros(2, np.int64))
 
 
 def test_error_count_takes_the_lowest_of_equal_logits():

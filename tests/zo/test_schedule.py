@@ -1,4 +1,4 @@
-"""QScheduler's decisions, its rivals, early stopping, states and refusals."""
+"""QScheduler's decisions, its rivals, states and refusals."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from zo.schedule import Constant, Declared, EarlyStopping, QScheduler
+from zo.schedule import Constant, Declared, QScheduler
 
 
 def run(scheduler, metrics):
@@ -260,21 +260,3 @@ def test_declared_follows_its_plan():
         Declared({0: 8}).load_state_dict(schedule.state_dict())
     with pytest.raises(ValueError, match=r"a plan must say q for epoch 0, got \{1: 8\}"):
         Declared({1: 8})
-
-
-def test_early_stopping_restarts_when_q_rises():
-    # A scheduler of patience 5 that climbs from 8 to 1024 stagnates for 35 epochs.
-    scheduler, stopping = QScheduler(q_max=1024), EarlyStopping(patience=30)
-    stops = [stopping.step(0.5, scheduler.step(0.5)) for _ in range(70)]
-
-    assert stops.index(True) == 35 + 30
-    assert scheduler.q == 1024
-
-
-def test_early_stopping_continues_from_its_state():
-    first, second = EarlyStopping(3), EarlyStopping(3)
-    for metric in (0.5, 0.6, 0.6):
-        assert not first.step(metric, 8)
-    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
-
-    assert [second.step(metric, 8) for metric in (0.6, 0.59)] == [False, True]

@@ -15,19 +15,12 @@ from training_tasks import (
     LOGIT_SCALE,
     WEIGHT_SCALES,
     head_task,
+    run_to_end,
 )
 
 import zo
-from npusim import Session
 
 FC = "fully_connected_0"
-
-
-def run_to_end(task, schedule, **changes):
-    """The session of a run of the head."""
-    session = Session(task.graph, trainable=["head"], threads=1)
-    zo.train(session, task.train, task.validation, scheduler=schedule, **changes)
-    return session
 
 
 class NaiveRun:
@@ -55,7 +48,7 @@ class NaiveRun:
             epoch, i = divmod(t, per_epoch)
             rows = naive.shuffle(self.settings.seed, epoch, len(self.x))[4 * i : 4 * i + 4]
             self.step(rows, t, epochs * per_epoch)
-            if recalibrate and i == per_epoch - 1:
+            if recalibrate and i == per_epoch - 1 and epoch + 1 < epochs:
                 naive.recalibrate(self.tensor, self.head.bias, self.head.shift,
                                   self.settings.k, True)  # fmt: skip
 
@@ -78,6 +71,7 @@ class NaiveRun:
         ("centred", "stochastic", 4, 1, False),
         ("central", "nearest", 2, 3, False),
         ("one_sided", "sign", 1, 1, False),
+        ("sign", "threshold", 3, 1, False),
     ],
 )
 def test_training_matches_naive_at_the_rails(estimator, rule, q, k, recalibrate, tmp_path):
@@ -86,11 +80,12 @@ def test_training_matches_naive_at_the_rails(estimator, rule, q, k, recalibrate,
     method = zo.Method(estimator=estimator, rule=rule, k=k, lr=0.002, recalibrate=recalibrate)
     expected = NaiveRun(task, 2**33 + 5, q, method)
     expected.train(4, recalibrate)
-    session = run_to_end(task, zo.Constant(q), method=method, seed=2**33 + 5, batch=4, epochs=4,
+    _, session = run_to_end(task, zo.Constant(q), method=method, seed=2**33 + 5, batch=4, epochs=4,
                             checkpoint=tmp_path / "run.npz")  # fmt: skip
     assert session.weights["head"].reshape(-1).tolist() == expected.tensor.codes
     assert session.biases[FC].tolist() == expected.head.bias
     assert session.requantization[FC].shift.tolist() == expected.head.shift
+    assert any(expected.tensor.doublings) == recalibrate
     with np.load(tmp_path / "run.npz") as state:
         assert state["head:momentum"].tolist() == expected.tensor.momentum
         assert state["head:doublings"].tolist() == expected.tensor.doublings
@@ -115,5 +110,5 @@ def test_exact_head_matches_naive():
         scaled = [naive.rs(g * m, s) for g, (m, s) in zip(gradient, factor, strict=True)]
         rates = [naive.decayed(rate, t, 20) for rate in naive_run.rates]
         naive.update(tensor, scaled, rates, naive_run.settings, t)
-    session = run_to_end(task, zo.Constant(4), method=method, seed=7, batch=4, epochs=4)
+    _, session = run_to_end(task, zo.Constant(4), method=method, seed=7, batch=4, epochs=4)
     assert session.weights["head"].reshape(-1).tolist() == tensor.codes

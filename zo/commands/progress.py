@@ -1,39 +1,32 @@
 """Progress of long work on standard error, and one line per epoch on standard output."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
+from ..data import Progress
 from ..history import Epoch
-
-Advance = Callable[[int, int], None]
-"""Called with the work done and all work."""
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Advance]:
+def bar(what: str) -> Iterator[Progress]:
     """A bar on standard error while the work lasts; nothing where that is no terminal."""
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
-        task = p.add_task(what, total=None)
+    hidden = not console.is_terminal
+    with progress.Progress(*columns, console=console, transient=True, disable=hidden) as shown:
+        task = shown.add_task(what, total=None)
 
         def advance(done: int, total: int) -> None:
-            p.update(task, completed=done, total=total)
+            shown.update(task, completed=done, total=total)
 
         yield advance
 

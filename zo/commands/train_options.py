@@ -10,6 +10,7 @@ from ..estimate import ESTIMATORS
 from ..features import default_folder
 from ..options import PERTURBATIONS, POLICIES, Hooks, Method, Reuse
 from ..options import Options as Settings
+from ..rate import DECAYS, SCALINGS, SPACES
 from ..schedule import Constant, QScheduler, Schedule
 from ..update import RULES
 from .arguments import BATCH, DATA, JSON, MODEL, OUTPUT, PIXELS, SEED, THREADS, Options
@@ -89,9 +90,9 @@ METHOD: Options = {
     "--perturbation": {"choices": PERTURBATIONS, "help": "what happens at the rails; clip"},
     "--momentum": {"type": float, "metavar": "X", "help": "0.9"},
     "--lr": {"type": float, "metavar": "X", "help": "learning rate at the first q; by rule"},
-    "--lr-scaling": {"choices": ("linear", "none"), "help": "whether the rate follows q; linear"},
-    "--decay": {"choices": ("cosine", "constant"), "help": "of the rate; cosine"},
-    "--space": {"choices": ("real", "integer"), "help": "rate per channel or one; real"},
+    "--lr-scaling": {"choices": SCALINGS, "help": "whether the rate follows q; linear"},
+    "--decay": {"choices": DECAYS, "help": "of the rate; cosine"},
+    "--space": {"choices": SPACES, "help": "rate per channel or one; real"},
     "--warm-up": {
         "type": float, "default": 0.30, "metavar": "X",
         "help": "accuracy at which a new head's float stage ends; 0.3",

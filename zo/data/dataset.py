@@ -14,7 +14,7 @@ Frame = Callable[[int], np.ndarray]
 """Row -> one image (H, W, C), uint8 pixels, int8 codes or float32 real values."""
 
 Progress = Callable[[int, int], None]
-"""Called with the images done and their number."""
+"""Called with the work done and all work: images, steps."""
 
 SPLIT_EPOCH = 2**32 - 1
 """The data set is split by the shuffle of an epoch that no training run reaches."""
