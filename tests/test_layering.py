@@ -55,8 +55,20 @@ WITH_FLOATS = {
     "zo.kernels.warm_up",
     "zo.warm_up",
 }
-# integer code of zo that has no compiled kernel
-INTEGER_MODULES = {"zo.adapt", "zo.moments"}
+# modules of zo that are integer throughout, and not only in what kernels of the same name compute
+INTEGER_MODULES = {
+    "zo.adapt",
+    "zo.estimate",
+    "zo.fixed_point",
+    "zo.moments",
+    "zo.perturb",
+    "zo.prng",
+    "zo.recalibrate",
+    "zo.sampled_head",
+    "zo.sampling",
+    "zo.step",
+    "zo.update",
+}
 ALLOCATING = {f"np.{name}" for name in ("empty", "zeros", "ones", "full", "array", "arange")}
 
 

@@ -39,9 +39,12 @@ class Work(NamedTuple):
     exact_bytes: int
 
 
-def forwards(estimator: str, q: int) -> int:
-    """Forwards of one step: q + 1, or 2q for central; 1 when nothing is perturbed (q = 0)."""
-    return 2 * q if estimator == "central" and q else q + 1
+def forwards(estimator: str, q: int, exact: bool = False) -> int:
+    """Forwards of one step: q + 1, or 2q for central; 1 when nothing is perturbed (q = 0).
+
+    exact   an exact gradient is taken as well, at the unperturbed weights that central skips
+    """
+    return 2 * q + exact if estimator == "central" and q else q + 1
 
 
 def step_cost(work: Work, estimator: str, q: int) -> Cost:
@@ -52,7 +55,7 @@ def step_cost(work: Work, estimator: str, q: int) -> Cost:
     """
     passes = (3 * q if estimator == "central" else q + 1) if q else 0
     drawn = (4 * q if estimator == "central" else 3 * q) if q else 0
-    count = forwards(estimator, q)
+    count = forwards(estimator, q, work.exact_bytes > 0)
     written = (passes + (q > 0)) * work.sign_bytes + work.exact_bytes
     return Cost(count, count * work.batch * work.macs, drawn * work.signs, written)
 

@@ -22,7 +22,15 @@ from .step import Step
 
 @dataclass
 class Run:
-    """Everything that changes while training."""
+    """Everything that changes while training.
+
+    train, validation   images to learn from, and to choose q and the end by
+    scheduler           has the q of the next epoch
+    cost                of all steps so far, and of what ran once before the first
+    stopping            None where a run never stops early
+    history             from epoch 0, which is before training
+    stagnates           whether `stopping` has said so
+    """
 
     step: Step
     train: Source
@@ -50,13 +58,6 @@ class Run:
         """Whether all epochs are trained."""
         return self.epoch >= self.options.epochs
 
-    def batches(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(steps done before, rows) of every step of the next epoch."""
-        size, steps = self.options.batch, self.steps_per_epoch
-        order = shuffle(self.options.seed, self.epoch, len(self.train))
-        for i in range(steps):
-            yield self.epoch * steps + i, order[i * size : (i + 1) * size]
-
     @property
     def q(self) -> int:
         """Samples of each step of the next epoch, 0 where nothing is perturbed."""
@@ -68,6 +69,13 @@ class Run:
         epoch = Epoch(0, 0, *found[:3], 0, 0, self.cost, 0.0)
         self.history.append(epoch)
         return epoch
+
+    def batches(self) -> Iterator[tuple[int, np.ndarray]]:
+        """(steps done before, rows) of every step of the next epoch."""
+        size, steps = self.options.batch, self.steps_per_epoch
+        order = shuffle(self.options.seed, self.epoch, len(self.train))
+        for i in range(steps):
+            yield self.epoch * steps + i, order[i * size : (i + 1) * size]
 
     def train_step(self, step: int, rows: np.ndarray) -> int:
         """One step; returns the batch's loss before it."""
