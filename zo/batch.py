@@ -16,11 +16,13 @@ from npusim.head import frozen_part
 
 from .classifier import Classifier, flat_logits
 from .data import Dataset
+from .digest import content_hash
 from .features import frozen_rows
 from .options import Reuse
 
 MAX_STORED_BYTES = 1 << 30
 """Prefixes of a data set that need more memory are computed for each batch."""
+HASHED_IMAGES = 16
 TRACED_AT_ONCE = 16
 """A trace keeps every tensor of its images."""
 
@@ -79,10 +81,10 @@ class Source:
     def __len__(self) -> int:
         return len(self._dataset)
 
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """All labels, int64 (N,)."""
-        return self._dataset.labels
+    def content(self) -> str:
+        """A hash of the labels and the first images: another data set, or other pixels, differ."""
+        first = self._dataset.images(np.arange(min(HASHED_IMAGES, len(self))))
+        return content_hash("images", self._dataset.labels, first)
 
     def is_head(self, tensor: str) -> bool:
         """Whether a tensor is the head's weights or bias."""

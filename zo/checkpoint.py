@@ -71,15 +71,15 @@ def _settings(run: Run) -> dict[str, Any]:
     options, step = run.options, run.step
     settings = {
         "model": content_hash("model", step.session.snapshot()),
-        "trained tensors": [t.name for t in step.group.tensors],
+        "trained tensors": {t.name: t.stream for t in step.group.tensors},
         "epochs": options.epochs,
         "batch": options.batch,
         "seed": options.seed,
         "stop_after": options.stop_after,
         "method": repr(replace(options.method, loss=None)),
         "loss": type(step.loss).__name__,
-        "training images": content_hash("labels", run.train.labels),
-        "validation images": content_hash("labels", run.validation.labels),
+        "training images": run.train.content(),
+        "validation images": run.validation.content(),
     }
     return dict(json.loads(json.dumps(settings)))
 

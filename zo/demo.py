@@ -20,6 +20,7 @@ from npusim.models.images import Labelled
 from .adapt import adapt
 from .data import Dataset, in_memory
 from .history import Epoch
+from .loss import count_errors
 from .moments import Statistics, measure_statistics
 from .options import Method, Options
 from .schedule import Constant, QScheduler, Schedule
@@ -109,7 +110,7 @@ def accuracy(graph: Graph, dataset: Dataset) -> float:
     """The fraction of images whose largest logit is the label's."""
     logits = Session(graph, threads=1).run(dataset.images())
     assert isinstance(logits, np.ndarray)
-    return int(np.count_nonzero(logits.argmax(axis=1) == dataset.labels)) / len(dataset)
+    return (len(dataset) - count_errors(logits, dataset.labels)) / len(dataset)
 
 
 def _parts(change: Callable[[np.ndarray], np.ndarray]) -> Parts:

@@ -6,9 +6,8 @@ import numpy as np
 
 from .batch import Source
 from .data import Progress
+from .features import IMAGES_AT_ONCE
 from .loss import ONE_NAT, Loss, count_errors
-
-IMAGES_AT_ONCE = 256
 
 
 class Evaluation(NamedTuple):

@@ -14,11 +14,6 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def uses_numpy() -> bool:
-    """Whether NPUSIM_ISA asks for the NumPy versions."""
-    return os.environ.get("NPUSIM_ISA") == "numpy"
-
-
 def twin(specification: Function) -> Function:
     """Run the function of this name in `zo.kernels.<module>`, or the body under NPUSIM_ISA=numpy.
 
@@ -31,7 +26,7 @@ def twin(specification: Function) -> Function:
 
     @wraps(specification)
     def run(*arguments: Any) -> Any:
-        if uses_numpy():
+        if os.environ.get("NPUSIM_ISA") == "numpy":
             return specification(*arguments)
         if not compiled:
             compiled.append(getattr(import_module(f"zo.kernels.{module}"), name))

@@ -1,10 +1,12 @@
 """Checkpoints: a run that was killed goes on to the same bits; damage and changes are refused."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,19 @@ from npusim.head import with_features
 
 TESTS = Path(__file__).resolve().parents[1]
 EPOCHS = 6
+
+
+def with_streams(first):
+    """The task whose tensors draw other signs."""
+    task = head_task(seed=4, rail=120)
+    tensors = tuple(replace(t, stream=first + i) for i, t in enumerate(task.graph.tensors))
+    return task._replace(graph=replace(task.graph, tensors=tensors))
+
+
+def with_images(change):
+    """The task with other pixels and the same labels."""
+    task = head_task(seed=4, rail=120)
+    return task._replace(train=task.train.map(change))
 
 
 def run(folder, task=None, epochs=EPOCHS, trainable=("head",), **changes):
@@ -121,6 +136,8 @@ def test_without_resume_the_checkpoint_is_replaced(tmp_path):
         ({"seed": 1}, r"seed must be as saved, 0, got 1"),
         ({"method": zo.Method(rule="nearest")}, "method must be as saved"),
         ({"task": head_task(seed=5)}, "model must be as saved"),
+        ({"task": with_streams(9)}, "trained tensors must be as saved"),
+        ({"task": with_images(np.invert)}, "training images must be as saved"),
     ],
 )
 def test_resume_rejects_another_run(tmp_path, changes, message):
@@ -148,8 +165,45 @@ def test_resume_rejects_a_damaged_file(tmp_path, length):
         run(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda plain: plain.pop("format"),
+        lambda plain: plain.update(settings=None),
+        lambda plain: plain["numbers"].pop("history"),
+        lambda plain: plain["numbers"].update(history=[]),
+        lambda plain: plain["numbers"].update(scheduler={"settings": 1}),
+        lambda plain: plain["numbers"].update(stopping=7),
+    ],
+)
+def test_resume_rejects_damaged_numbers_and_changes_no_weight(tmp_path, damage):
+    _, session = run(tmp_path)
+    path = tmp_path / "run.npz"
+    with np.load(path) as file:
+        stored = dict(file)
+    plain = json.loads(stored["meta"].tobytes())
+    damage(plain)
+    stored["meta"] = np.frombuffer(json.dumps(plain).encode(), np.uint8)
+    np.savez(path, **stored)
+    task = head_task(seed=4, rail=120)
+    session = Session(task.graph, trainable=["head"], threads=1)
+    with pytest.raises(ValueError, match=r"must be a whole checkpoint, got|a state holds"):
+        zo.train(session, task.train, task.validation, epochs=EPOCHS, batch=8, checkpoint=path,
+                 scheduler=zo.QScheduler(q0=2, q_max=8, patience=1), resume=True)  # fmt: skip
+    assert np.array_equal(session.weights["head"], task.graph.tensor("head").data)
+
+
+def test_resume_rejects_arrays_of_another_shape(tmp_path):
+    run(tmp_path)
+    path = tmp_path / "run.npz"
+    with np.load(path) as file:
+        stored = {name: file[name][:-1] if name == "head:codes" else file[name] for name in file}
+    np.savez(path, **stored)
+    with pytest.raises(ValueError, match=r"head:codes must be int8 \(120,\), got int8 \(119,\)"):
+        run(tmp_path)
+
+
 def test_resume_rejects_pickles(tmp_path):
-    (tmp_path / "run.npz").parent.mkdir(exist_ok=True)
     np.savez(tmp_path / "run.npz", meta=np.array([object()]))
     with pytest.raises(ValueError, match="must be a whole checkpoint, got ValueError"):
         run(tmp_path)

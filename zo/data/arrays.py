@@ -9,7 +9,7 @@ import numpy as np
 
 from npusim.models.images import digits
 
-from .dataset import DataError, Dataset, in_memory
+from .dataset import UNREADABLE, DataError, Dataset, in_memory
 
 IMAGE_KEYS = ("images", "inputs")
 LABEL_KEYS = ("labels",)
@@ -28,7 +28,7 @@ def from_npz(path: Path) -> Dataset:
             images, labels = arrays[image_key], arrays[label_key]
     except DataError:
         raise
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError, KeyError) as error:
+    except UNREADABLE as error:
         raise DataError(
             f"{path}: must be a NumPy archive of plain arrays, got {_one_line(error)}"
         ) from error
@@ -46,7 +46,7 @@ def from_h5(path: Path) -> Dataset:
             images, labels = _stored(path, file, image_key), _stored(path, file, label_key)
     except DataError:
         raise
-    except (OSError, RuntimeError, ValueError, KeyError) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path}: must be a whole HDF5 file, got {_one_line(error)}") from error
     return in_memory(str(path), images, labels)
 

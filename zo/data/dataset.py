@@ -3,6 +3,10 @@
 Letters: N images, n chosen ones, H W C height, width, channels.
 """
 
+import lzma
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -20,6 +24,13 @@ SPLIT_EPOCH = 2**32 - 1
 """The data set is split by the shuffle of an epoch that no training run reaches."""
 MAX_HELD_BYTES = 1 << 30
 """Images that need more memory are decoded at every use."""
+
+
+UNREADABLE = (
+    OSError, EOFError, ValueError, KeyError, RuntimeError, NotImplementedError,
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+"""What the readers of archives raise on files that are damaged, encrypted or of another kind."""
 
 
 class DataError(ValueError):

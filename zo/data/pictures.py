@@ -8,7 +8,7 @@ import numpy as np
 
 from npusim.images import MAX_FILE_BYTES, SUFFIXES, decode
 
-from .dataset import DataError, Dataset
+from .dataset import UNREADABLE, DataError, Dataset
 
 
 def from_folder(path: Path) -> Dataset:
@@ -41,7 +41,7 @@ def from_zip(path: Path) -> Dataset:
     """
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
+    except UNREADABLE as error:
         raise DataError(
             f"{path}: must be a whole zip archive, got {error}; download it again"
         ) from error
@@ -55,7 +55,7 @@ def from_zip(path: Path) -> Dataset:
         _limit(archive.getinfo(member).file_size, f"{path}/{member}")
         try:
             return archive.read(member)
-        except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, ValueError) as error:
+        except UNREADABLE as error:
             raise DataError(
                 f"{path}/{member}: must unpack whole, got {error}; download the archive again"
             ) from error

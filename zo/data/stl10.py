@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from .dataset import DataError, Dataset, in_memory
+from .dataset import UNREADABLE, DataError, Dataset, in_memory
 
 SIDE = 96
 IMAGE_BYTES = 3 * SIDE * SIDE
@@ -22,8 +22,9 @@ def from_binary(path: Path) -> Dataset:
     """One pair of files: `path` is `<part>_X.bin`, and `<part>_y.bin` lies beside it."""
     labels = path.with_name(path.name.replace("_X.bin", "_y.bin"))
     if labels == path or not labels.is_file():
+        got = "another name" if labels == path else f"no {labels.name}"
         raise DataError(
-            f"{path}: must be named <part>_X.bin and have <part>_y.bin beside it, got neither; "
+            f"{path}: must be named <part>_X.bin and have <part>_y.bin beside it, got {got}; "
             "unpack the STL-10 archive as it is"
         )
     return _dataset(str(path), path.read_bytes(), labels.read_bytes())
@@ -45,7 +46,7 @@ def from_archive(path: Path, part: str = "train") -> Dataset:
                     found[name] = stream.read()
                 if len(found) == len(wanted):
                     break
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except UNREADABLE as error:
         raise DataError(
             f"{path}: must be a whole tar archive, got {error}; download it again"
         ) from error
