@@ -88,8 +88,7 @@ class Source:
 
     def is_head(self, tensor: str) -> bool:
         """Whether a tensor is the head's weights or bias."""
-        head = self._classifier
-        return head is not None and tensor in (head.weights, head.bias)
+        return self._classifier is not None and tensor in self._classifier.constants
 
     def features(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int8], float, int]:
         """What the head reads of these images with the present weights: int8 (n, I).

@@ -33,6 +33,11 @@ class Classifier(NamedTuple):
     scale: float
     classes: int
 
+    @property
+    def constants(self) -> tuple[str, str]:
+        """The names of its weights and its bias."""
+        return self.weights, self.bias
+
 
 def find_classifier(graph: Graph) -> Classifier:
     """The head that makes the graph's first output.

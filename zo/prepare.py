@@ -18,7 +18,7 @@ from .recalibrate import check_profile
 from .run import Run
 from .schedule import QScheduler, Schedule
 from .step import Step
-from .trainable import Group, make_group
+from .trainable import Group, clip_codes, make_group
 
 
 def prepare(
@@ -28,7 +28,7 @@ def prepare(
     scheduler: Schedule | None,
     options: Options,
 ) -> Run:
-    """A run that stands before its first step; codes outside the rails are clipped.
+    """A run that stands before its first step; codes outside the rails are clipped at the end.
 
     raises   ValueError, TypeError, ModelError when something does not fit
     """
@@ -45,13 +45,14 @@ def prepare(
     )
     if group.exact and not learned.frozen_head:
         _check_features(session.graph, classifier)
+    moved = clip_codes(group)
     rates = choose_rates(group, learned, loss, schedule.rungs, options)
     head_alone = _is_head_alone(session.graph, group, classifier, options)
     step = Step(session, group, rates, method, classifier, loss, head_alone)
     cost = Cost(macs=_frozen_macs(session, options) * len(train))
     stopping = EarlyStopping(options.stop_after) if options.stop_after else None
     work = _work(session, group, options)
-    return Run(step, learned, held_out, schedule, options, work, cost, stopping)
+    return Run(step, learned, held_out, schedule, options, work, moved, cost, stopping)
 
 
 def _classifier(graph: Graph, method: Method) -> Classifier | None:

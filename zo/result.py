@@ -47,7 +47,7 @@ class Result:
 
 def result_of(run: Run, stopped: str) -> Result:
     """What the run has come to."""
-    return Result(tuple(run.history), trained_graph(run), stopped, run.step.group.moved)
+    return Result(tuple(run.history), trained_graph(run), stopped, run.moved)
 
 
 def trained_graph(run: Run) -> Graph:

@@ -26,6 +26,7 @@ class Run:
 
     train, validation   images to learn from, and to choose q and the end by
     scheduler           has the q of the next epoch
+    moved               codes clipped to their rails at the start, see `Result`
     cost                of all steps so far, and of what ran once before the first
     stopping            None where a run never stops early
     history             from epoch 0, which is before training
@@ -38,6 +39,7 @@ class Run:
     scheduler: Schedule
     options: Options
     work: Work
+    moved: dict[str, int]
     cost: Cost
     stopping: EarlyStopping | None
     history: list[Epoch] = field(default_factory=list)

@@ -61,14 +61,9 @@ class Trainable:
 
 
 class Group(NamedTuple):
-    """Everything one run trains.
-
-    tensors   in the session's order
-    moved     how many codes were clipped to their rails, by the names of tensors that had any
-    """
+    """Everything one run trains, in the session's order."""
 
     tensors: tuple[Trainable, ...]
-    moved: dict[str, int]
 
     @property
     def perturbed(self) -> tuple[Trainable, ...]:
@@ -84,27 +79,32 @@ class Group(NamedTuple):
 def make_group(
     session: Session, method: Method, classifier: Classifier | None, batch: int
 ) -> Group:
-    """Bring the session's trainable tensors into the form training needs; clips codes once.
+    """The session's trainable tensors in the form that training needs; changes nothing yet.
 
     classifier   the graph's head, or None when it has none
     batch        images per step, which exact gradients are divided by
-    raises       ValueError when nothing is trainable, or exact_head finds no head to train
+    raises       ValueError when nothing is trainable, a tensor has two readers, or exact_head finds
+                 no head to train
     """
-    names = session.trainable
-    head = () if classifier is None else (classifier.weights, classifier.bias)
-    _check_names(method, names, head)
-    tensors: list[Trainable] = []
-    moved: dict[str, int] = {}
-    for name in names:
+    head = () if classifier is None else classifier.constants
+    _check_names(method, session.trainable, head)
+    tensors = []
+    for name in session.trainable:
         made = _trainable(session, name, method)
         if method.exact_head and classifier is not None and name in head:
             input_scale = classifier.feature_scale if made.form is None else 1.0
             made = replace(made, exact_scale=head_scale(input_scale, made.scales, batch))
-        if method.perturbation == "clip":
-            clipped = clip_to_rails(made.state.codes, made.rule.rails)
-            moved |= {name: clipped} if clipped else {}
         tensors.append(made)
-    return Group(tuple(tensors), moved)
+    return Group(tuple(tensors))
+
+
+def clip_codes(group: Group) -> dict[str, int]:
+    """Clamp codes to their rails, in place; how many moved, by the names of tensors that had any.
+
+    Where perturbations saturate, every code lies between the rails.
+    """
+    moved = {t.name: clip_to_rails(t.state.codes, t.rule.rails) for t in group.tensors}
+    return {name: count for name, count in moved.items() if count}
 
 
 def _check_names(method: Method, names: tuple[str, ...], head: tuple[str, ...]) -> None:
@@ -156,8 +156,13 @@ def _rule(method: Method, name: str) -> UpdateRule:
 
 
 def _user(graph: Graph, name: str) -> Node:
-    """The node that reads the constant."""
-    return next(n for n in graph.nodes if any(graph.tensors[i].name == name for i in n.inputs))
+    """The node that reads the constant; ValueError where two do, whose scales would part."""
+    users = [n for n in graph.nodes if any(graph.tensors[i].name == name for i in n.inputs)]
+    if len(users) > 1:
+        raise ValueError(
+            f"train: {name} must be read by one node, got {', '.join(n.name for n in users)}"
+        )
+    return users[0]
 
 
 def _scale(graph: Graph, tensor: int) -> float:

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from graphs import Draft
 from training_tasks import CLASSES, digits_task, head_task, run_to_end
 
 import zo
-from npusim import ModelError
+from npusim import ModelError, Session
 from zo.data import in_memory
 
 
@@ -47,6 +48,26 @@ def test_train_rejects_what_cannot_work():
         run_to_end(task, None, batch=8, method=zo.Method(lr={"stem": 0.1}))
     with pytest.raises(TypeError, match="epoch"):
         run_to_end(task, None, epoch=5)
+
+
+def test_train_rejects_tensors_with_two_readers():
+    draft = Draft(1)
+    x = draft.input((1, 24))
+    first = draft.fully_connected(x, 24)
+    graph = draft.graph(draft.fully_connected(first, 24))
+    nodes = (graph.nodes[0], replace(graph.nodes[1], inputs=(first, *graph.nodes[0].inputs[1:])))
+    session = Session(replace(graph, nodes=nodes), trainable=["fully_connected_0"], threads=1)
+    data = in_memory("x", np.zeros((8, 24, 1, 1), np.int8), np.zeros(8, np.int64))
+    with pytest.raises(ValueError, match="must be read by one node, got fully_connected_0, fully"):
+        zo.train(session, data, data, batch=8)
+
+
+def test_refused_runs_change_no_code():
+    task = head_task(seed=3, rail=127)
+    session = Session(task.graph, trainable=["head"], threads=1)
+    with pytest.raises(ValueError, match="must stay below"):
+        zo.train(session, task.train, task.validation, scheduler=zo.Constant(2**20), batch=16)
+    assert np.array_equal(session.weights["head"], task.graph.tensor("head").data)
 
 
 def test_train_rejects_labels_the_head_does_not_know():

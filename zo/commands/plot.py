@@ -33,7 +33,15 @@ def save_run(history: Sequence[Epoch], title: str, path: Path) -> None:
 
 
 def save_panels(panels: Sequence[Panel], path: Path) -> None:
-    """Panels side by side as a PNG: accuracy above, q below, over the forwards of a batch."""
+    """Panels side by side as a PNG, see `draw`."""
+    draw(panels).savefig(path, dpi=DOTS_PER_INCH)
+
+
+def draw(panels: Sequence[Panel]) -> Any:
+    """Panels side by side: accuracy above, q below, over the forwards of a batch.
+
+    returns   a matplotlib Figure; q's line holds in each epoch what that epoch used
+    """
     figure = figures().Figure(figsize=(1.4 + 4.4 * len(panels), 5.6), layout="constrained")
     axes = figure.subplots(
         2, len(panels), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 1)
@@ -45,7 +53,7 @@ def save_panels(panels: Sequence[Panel], path: Path) -> None:
     handles, labels = axes[0][0].get_legend_handles_labels()
     if len(labels) > 1:
         figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=DOTS_PER_INCH)
+    return figure
 
 
 def _draw(accuracy: Any, samples: Any, panel: Panel) -> None:
@@ -58,7 +66,7 @@ def _draw(accuracy: Any, samples: Any, panel: Panel) -> None:
         accuracy.plot(forwards[-1:], accuracies[-1:], "o", color=colour, markersize=4)
         if any(epoch.q for epoch in history):
             q = [epoch.q for epoch in history[1:]]
-            samples.step(forwards, q, where="post", color=colour, linewidth=1.8)
+            samples.step(forwards, q, where="pre", color=colour, linewidth=1.8)
     accuracy.set_title(panel.title, loc="left", color=INK)
     accuracy.set_xscale("log")
     samples.set_yscale("log", base=2)
