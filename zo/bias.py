@@ -39,7 +39,9 @@ def bias_codes(
     unit = np.array([_unit(Fraction(float(m))) for m in multipliers], np.int64)
     reach = int((np.abs(bias.astype(np.int64)) + 128 * unit).max())
     if reach >= 1 << 31:
-        raise ValueError(f"{where}: trained biases must fit int32, could reach {reach}")
+        raise ValueError(
+            f"{where}: trained biases must fit int32, got up to {reach}; train the weights alone"
+        )
     return BiasCodes(bias.copy(), unit.astype(np.int32)), np.zeros(bias.size, np.int8)
 
 

@@ -76,8 +76,8 @@ def doubled_scale(scale: Ratio, doublings: NDArray[np.int32], batch: int) -> Rat
     right_shift = scale.right_shift - doublings
     largest = (batch << ERROR_BITS) * 255 * int(scale.multiplier.max())
     if largest.bit_length() - min(0, int(right_shift.min())) > 62:
-        raise ValueError(f"exact head: gradients up to {largest} shifted by "
-                         f"{right_shift.min()} must stay below 2^62; lower the batch")  # fmt: skip
+        raise ValueError(f"exact head: gradients must stay below 2^62, got {largest} "
+                         f"shifted by {right_shift.min()}; lower the batch")  # fmt: skip
     return Ratio(scale.multiplier, right_shift)
 
 

@@ -101,7 +101,9 @@ class CrossEntropy:
     def doubled(self) -> "CrossEntropy":
         """The loss after the logits' scale has doubled; ValueError after six doublings."""
         if self.exponent + 1 == EXPONENTS:
-            raise ValueError(f"loss: the logit scale doubles at most {EXPONENTS - 1} times")
+            raise ValueError(
+                f"loss: the logit scale must double {EXPONENTS - 1} times at most, got another"
+            )
         return replace(self, exponent=self.exponent + 1)
 
 

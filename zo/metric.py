@@ -51,15 +51,15 @@ def plateau(threshold: float, threshold_mode: str, mode: str) -> Plateau:
     """The rule a user asked for; ValueError for a negative threshold or an unknown mode."""
     if threshold_mode not in THRESHOLD_MODES:
         options = ", ".join(THRESHOLD_MODES)
-        raise ValueError(f"scheduler: threshold_mode must be {options}, got {threshold_mode!r}")
+        raise ValueError(f"schedule: threshold_mode must be {options}, got {threshold_mode!r}")
     if mode not in ("max", "min"):
-        raise ValueError(f"scheduler: mode must be max or min, got {mode!r}")
+        raise ValueError(f"schedule: mode must be max or min, got {mode!r}")
     exact = exact_decimal("threshold", threshold)
     if exact < 0:
-        raise ValueError(f"scheduler: threshold must not be negative, got {threshold!r}")
+        raise ValueError(f"schedule: threshold must not be negative, got {threshold!r}")
     if threshold_mode == "se" and exact < MIN_STANDARD_ERRORS:
         raise ValueError(
-            f"scheduler: with 'se' the threshold counts standard errors, at least 1/16, got "
+            f"schedule: with 'se' the threshold counts standard errors, at least 1/16, got "
             f"{threshold!r}; 1.0 is usual"
         )
     return Plateau(exact, threshold_mode, 1 if mode == "max" else -1)
@@ -68,7 +68,7 @@ def plateau(threshold: float, threshold_mode: str, mode: str) -> Plateau:
 def exact_decimal(name: str, value: float) -> Fraction:
     """The decimal a user wrote: 0.005 is 1/200, not the double nearest to it."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"scheduler: {name} must be a finite number, got {value!r}")
+        raise ValueError(f"schedule: {name} must be a finite number, got {value!r}")
     return Fraction(repr(float(value)))
 
 

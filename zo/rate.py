@@ -106,8 +106,8 @@ def rate_pairs(lr: Fraction, scales: Sequence[float], space: str) -> Ratio:
         pair = ratios(_code_rate(lr, scale) for scale in exact)
     if int(pair.right_shift.min()) < MIN_SHIFT:
         raise ValueError(
-            f"rate: lr {float(lr)} moves a code by more than int64 holds (shift "
-            f"{pair.right_shift.min()} below {MIN_SHIFT}); lower lr or raise the scales"
+            f"rate: a step must fit int64, got lr {float(lr)} (shift {pair.right_shift.min()}, "
+            f"least {MIN_SHIFT}); lower lr or raise the scales"
         )
     return pair
 

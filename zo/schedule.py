@@ -73,7 +73,7 @@ class QScheduler:
         self._plateau = plateau(threshold, threshold_mode, mode)
         if threshold_mode == "se" and self._smoothing:
             raise ValueError(
-                "scheduler: threshold_mode 'se' takes no smoothing; set one of the two"
+                f"schedule: threshold_mode 'se' takes no smoothing, got {smoothing}; set either"
             )
         self._q = q0
         self._best: Fraction | None = None
@@ -143,17 +143,17 @@ class QScheduler:
         expected = self.state_dict()
         if set(state) != set(expected):
             raise ValueError(
-                f"scheduler: a state holds {', '.join(expected)}, got {', '.join(map(str, state))}"
+                f"schedule: a state holds {', '.join(expected)}, got {', '.join(map(str, state))}"
             )
         for name, mine in expected["settings"].items():
             saved = state["settings"].get(name)
             if saved != mine:
                 raise ValueError(
-                    f"scheduler: {name} must be as saved, {saved!r}, got {mine!r}; "
+                    f"schedule: {name} must be as saved, {saved!r}, got {mine!r}; "
                     "build the scheduler with the saved settings"
                 )
         if state["q"] not in self._rungs:
-            raise ValueError(f"scheduler: q must be one of {self._rungs}, got {state['q']!r}")
+            raise ValueError(f"schedule: q must be one of {self._rungs}, got {state['q']!r}")
         self._q = int(state["q"])
         self._best = None if state["best"] is None else Fraction(*state["best"])
         self._level = None if state["level"] is None else int(state["level"])
@@ -179,15 +179,15 @@ class QScheduler:
         rule, fixed_total = self._plateau, self._plateau.mode == "se" or self._smoothing > 0
         if rule.mode == "abs" and rule.threshold < 1 and not 0 <= value <= 1:
             raise ValueError(
-                f"scheduler: metric must be a fraction in 0..1 for an absolute threshold of "
+                f"schedule: metric must be a fraction in 0..1 for an absolute threshold of "
                 f"{float(rule.threshold)}, got {metric!r}, and q would climb whatever happens; "
                 "pass (correct, total) or threshold_mode='rel'"
             )
         if rule.mode == "se" and not isinstance(metric, tuple):
-            raise TypeError(f"scheduler: mode 'se' needs (correct, total), got {metric!r}")
+            raise TypeError(f"schedule: mode 'se' needs (correct, total), got {metric!r}")
         if fixed_total and self._total not in (0, total):
             raise ValueError(
-                f"scheduler: with 'se' or smoothing the total must stay {self._total}, got {total}"
+                f"schedule: with 'se' or smoothing the total must stay {self._total}, got {total}"
             )
         self._total = total
         return value, total
@@ -280,19 +280,19 @@ def _rungs(q0: int, q_max: int, ladder: Sequence[int] | None) -> tuple[int, ...]
         return tuple(sorted({q0, *(p for p in powers if q0 < p < q_max), q_max}))
     steps = list(ladder)
     if steps != sorted(set(steps)) or q0 not in steps:
-        raise ValueError(f"scheduler: ladder must ascend and hold q0 = {q0}, got {steps}")
+        raise ValueError(f"schedule: ladder must ascend and hold q0 = {q0}, got {steps}")
     return tuple(int(q) for q in steps if q0 <= q <= q_max)
 
 
 def _factor_above_one(factor: float) -> Fraction:
     exact = exact_decimal("factor", factor)
     if exact <= 1:
-        raise ValueError(f"scheduler: factor must be above 1, got {factor!r}")
+        raise ValueError(f"schedule: factor must be above 1, got {factor!r}")
     return exact
 
 
 def _q15(smoothing: float) -> int:
     scaled = round_half_up(exact_decimal("smoothing", smoothing) * (1 << 15))
     if not 0 <= scaled < 1 << 15:
-        raise ValueError(f"scheduler: smoothing must be 0 <= s < 1, got {smoothing!r}")
+        raise ValueError(f"schedule: smoothing must be 0 <= s < 1, got {smoothing!r}")
     return scaled

@@ -36,9 +36,7 @@ def test_write_bias_adds_units_in_place():
 
 
 def test_biases_near_the_limit_of_int32_are_rejected():
-    with pytest.raises(
-        ValueError, match="conv/bias: trained biases must fit int32, could reach 21"
-    ):
+    with pytest.raises(ValueError, match="conv/bias: trained biases must fit int32, got up to 21"):
         bias.bias_codes(np.array([-(2**31) + 100], np.int32), [1e-4], "conv/bias")
     with pytest.raises(ValueError, match=r"bias: multipliers must be above 0, got 0\.0"):
         bias.bias_codes(np.zeros(1, np.int32), [0.0])

@@ -150,7 +150,7 @@ def test_resume_rejects_another_schedule(tmp_path):
     run(tmp_path)
     task = head_task(seed=4, rail=120)
     session = Session(task.graph, trainable=["head"], threads=1)
-    with pytest.raises(ValueError, match="scheduler: patience must be as saved, 1, got 4"):
+    with pytest.raises(ValueError, match="schedule: patience must be as saved, 1, got 4"):
         zo.train(session, task.train, task.validation, epochs=EPOCHS, batch=8,
                  scheduler=zo.QScheduler(q0=2, q_max=8, patience=4),
                  checkpoint=tmp_path / "run.npz", resume=True)  # fmt: skip

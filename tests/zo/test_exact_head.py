@@ -107,7 +107,7 @@ def test_head_gradient_and_scale_reject_overflow():
         exact_head.head_gradient(error, x, 0)
     with pytest.raises(ValueError, match="got 2 errors and 3 inputs"):
         exact_head.head_gradient(error[:2], x[:3], 0)
-    message = f"gradients up to {64 * 65536 * 255 * 32768} shifted by -23 must stay below 2^62"
+    message = f"must stay below 2^62, got {64 * 65536 * 255 * 32768} shifted by -23; lower"
     with pytest.raises(ValueError, match=re.escape(message)):
         exact_head.head_scale(1.0, [2.0**36], 64)
     scale = exact_head.head_scale(1.0, [2.0**30], 64)

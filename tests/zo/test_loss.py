@@ -98,7 +98,7 @@ def test_cross_entropy_matches_naive_after_each_doubling():
         expected = naive.cross_entropy(logits.tolist(), labels.tolist(), 0.02 * 2**exponent)
         assert measure(logits, labels) == expected
         measure = measure.doubled() if exponent < 6 else measure
-    with pytest.raises(ValueError, match="loss: the logit scale doubles at most 6 times"):
+    with pytest.raises(ValueError, match="loss: the logit scale must double 6 times at most"):
         measure.doubled()
 
 

@@ -156,20 +156,20 @@ def test_states_continue_to_the_same_path():
 
 def test_states_of_other_settings_are_rejected():
     state = QScheduler(patience=5).state_dict()
-    message = "scheduler: patience must be as saved, 5, got 3; build the scheduler with the saved"
+    message = "schedule: patience must be as saved, 5, got 3; build the scheduler with the saved"
     with pytest.raises(ValueError, match=message):
         QScheduler(patience=3).load_state_dict(state)
-    with pytest.raises(ValueError, match=r"scheduler: q must be one of \(8, 16, 32, 64\), got 9"):
+    with pytest.raises(ValueError, match=r"schedule: q must be one of \(8, 16, 32, 64\), got 9"):
         QScheduler().load_state_dict({**state, "q": 9})
     del state["best"]
-    with pytest.raises(ValueError, match="scheduler: a state holds settings, q, best, level, "):
+    with pytest.raises(ValueError, match="schedule: a state holds settings, q, best, level, "):
         QScheduler().load_state_dict(state)
 
 
 @pytest.mark.parametrize("metric", [85.2, -0.1, 1.0001])
 def test_metrics_outside_a_fraction_are_rejected(metric):
     message = (
-        f"scheduler: metric must be a fraction in 0..1 for an absolute threshold of 0.005, got "
+        f"schedule: metric must be a fraction in 0..1 for an absolute threshold of 0.005, got "
         f"{metric}, and q would climb whatever happens; pass (correct, total) or "
         "threshold_mode='rel'"
     )
@@ -214,22 +214,22 @@ def test_standard_errors_and_smoothing_need_one_total():
     [
         ({"q0": 0}, "schedule: q0 must be an integer of at least 1, got 0"),
         ({"q0": 65}, "schedule: q_max must be an integer of at least 65, got 64"),
-        ({"factor": 1.0}, "scheduler: factor must be above 1, got 1.0"),
-        ({"factor": float("inf")}, "scheduler: factor must be a finite number, got inf"),
+        ({"factor": 1.0}, "schedule: factor must be above 1, got 1.0"),
+        ({"factor": float("inf")}, "schedule: factor must be a finite number, got inf"),
         ({"patience": 0}, "schedule: patience must be an integer of at least 1, got 0"),
         ({"patience": 2.5}, "schedule: patience must be an integer of at least 1, got 2.5"),
         ({"cooldown": -1}, "schedule: cooldown must be an integer of at least 0, got -1"),
-        ({"threshold": -0.1}, "scheduler: threshold must not be negative, got -0.1"),
+        ({"threshold": -0.1}, "schedule: threshold must not be negative, got -0.1"),
         ({"threshold_mode": "absolute"}, "threshold_mode must be abs, rel, se, got 'absolute'"),
         (
             {"threshold_mode": "se"},
             "counts standard errors, at least 1/16, got 0.005; 1.0 is usual",
         ),
-        ({"mode": "maximum"}, "scheduler: mode must be max or min, got 'maximum'"),
-        ({"smoothing": 1.0}, "scheduler: smoothing must be 0 <= s < 1, got 1.0"),
+        ({"mode": "maximum"}, "schedule: mode must be max or min, got 'maximum'"),
+        ({"smoothing": 1.0}, "schedule: smoothing must be 0 <= s < 1, got 1.0"),
         ({"threshold": 1.0, "threshold_mode": "se", "smoothing": 0.5}, "'se' takes no smoothing"),
         ({"ladder": (8, 8, 16)}, "ladder must ascend and hold q0 = 8, got [8, 8, 16]"),
-        ({"ladder": (4, 16)}, "scheduler: ladder must ascend and hold q0 = 8, got [4, 16]"),
+        ({"ladder": (4, 16)}, "schedule: ladder must ascend and hold q0 = 8, got [4, 16]"),
     ],
 )
 def test_settings_out_of_range_are_rejected(arguments, message):
