@@ -82,7 +82,7 @@ def test_square_root_matches_naive():
     assert square_root(values).tolist() == [naive.math.isqrt(int(v)) for v in values]
 
 
-@pytest.mark.usefixtures("backend")
+@pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize(("dtype", "zero_point"), [("int8", -128), ("int8", 127), ("uint8", 3)])
 def test_add_sums_matches_naive(dtype, zero_point):
     limits = np.iinfo(dtype)

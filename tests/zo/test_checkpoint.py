@@ -62,7 +62,7 @@ def interrupt_after(steps):
     return zo.Hooks(on_step=press)
 
 
-@pytest.mark.usefixtures("backend")
+@pytest.mark.usefixtures("isa")
 def test_resumed_run_ends_with_the_same_bits(tmp_path):
     whole, _ = run(tmp_path / "whole")
     stopped, _ = run(tmp_path / "parts", hooks=interrupt_after(3 * 6 + 4))

@@ -9,7 +9,7 @@ from naive import training as naive
 
 from zo import estimate, loss, prng
 
-pytestmark = pytest.mark.usefixtures("backend")
+pytestmark = pytest.mark.usefixtures("isa")
 
 
 def random_losses(q, seed=0):

@@ -8,7 +8,7 @@ from naive import training as naive
 
 from zo import exact_head, loss
 
-pytestmark = pytest.mark.usefixtures("backend")
+pytestmark = pytest.mark.usefixtures("isa")
 
 
 def random_batch(batch, classes, inputs, seed=0):

@@ -11,7 +11,7 @@ from naive import training as naive
 from zo import loss
 from zo.kernels import loss as kernels
 
-pytestmark = pytest.mark.usefixtures("backend")
+pytestmark = pytest.mark.usefixtures("isa")
 
 
 def random_batch(classes, batch, seed=0, spread=128):
@@ -26,16 +26,16 @@ def compiled_logarithms(v, table, out):
         out[i] = kernels.ln_q16(v[i], table)
 
 
-def logarithms(v, backend):
+def logarithms(v, isa):
     """ln_q16 of every v, by either version."""
-    if backend == "numpy":
+    if isa == "numpy":
         return loss.ln_q16(v)
     out = np.empty_like(v)
     compiled_logarithms(v, loss.log_table(), out)
     return out
 
 
-def test_ln_q16_error_is_bounded_for_every_sum_of_ten_classes(backend):
+def test_ln_q16_error_is_bounded_for_every_sum_of_ten_classes(isa):
     # Every v in 2^20 .. 10*2^20 against the host's long double: error in units of 2^-16.
     if np.finfo(np.longdouble).nmant < 63:
         pytest.skip("the reference needs a long double of at least 64 bits")
@@ -43,19 +43,19 @@ def test_ln_q16_error_is_bounded_for_every_sum_of_ten_classes(backend):
     for start in range(1 << 20, 10 << 20, 1 << 20):
         v = np.arange(start, start + (1 << 20) + 1)
         exact = np.log(v.astype(np.longdouble) / (1 << 20)) * 65536
-        error = logarithms(v, backend) - exact
+        error = logarithms(v, isa) - exact
         lowest, highest = min(lowest, float(error.min())), max(highest, float(error.max()))
 
     assert f"{lowest:.3f} {highest:+.3f}" == "-0.622 +0.504"
 
 
-def test_ln_q16_matches_naive_up_to_the_largest_sum(backend):
+def test_ln_q16_matches_naive_up_to_the_largest_sum(isa):
     random = np.random.default_rng(1)
     exponents = random.uniform(20, 31, 2000)
     values = np.concatenate([(2.0**exponents).astype(np.int64), 2 ** np.arange(20, 31),
                              2 ** np.arange(21, 32) - 1])  # fmt: skip
 
-    actual = logarithms(values, backend)
+    actual = logarithms(values, isa)
 
     assert actual.tolist() == [naive.ln_q16(v) for v in values.tolist()]
 

@@ -6,7 +6,7 @@ from naive import training as naive
 
 from zo import perturb, prng
 
-pytestmark = pytest.mark.usefixtures("backend")
+pytestmark = pytest.mark.usefixtures("isa")
 
 
 def codes_at_rails(n, k, seed=0):
@@ -41,9 +41,9 @@ def test_restore_gives_back_every_bit_in_any_shape():
     np.testing.assert_array_equal(weights, before)
 
 
-def test_a_million_steps_at_the_rails_lose_no_bit(backend):
+def test_a_million_steps_at_the_rails_lose_no_bit(isa):
     # One step is one sample's move of the whole tensor; NumPy takes 1/500 of them.
-    steps = 10**6 if backend == "numba" else 2000
+    steps = 10**6 if isa == "portable" else 2000
     weights = codes_at_rails(96, 2)
     before = weights.copy()
     stream = prng.sign_stream(11, 0, 0)
@@ -56,9 +56,9 @@ def test_a_million_steps_at_the_rails_lose_no_bit(backend):
     np.testing.assert_array_equal(weights, before)
 
 
-def test_random_walks_of_every_kind_return(backend):
+def test_random_walks_of_every_kind_return(isa):
     random = np.random.default_rng(3)
-    for trial in range(200 if backend == "numba" else 20):
+    for trial in range(200 if isa == "portable" else 20):
         k = int(random.integers(1, 7))
         weights = codes_at_rails(int(random.integers(1, 500)), k, trial)
         before = weights.copy()

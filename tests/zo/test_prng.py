@@ -6,7 +6,7 @@ from naive import training as naive
 
 from zo import prng
 
-pytestmark = pytest.mark.usefixtures("backend")
+pytestmark = pytest.mark.usefixtures("isa")
 
 # Counter, key and output of Random123's tests/kat_vectors, lines "philox4x32 10".
 KNOWN_ANSWERS = [

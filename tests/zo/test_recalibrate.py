@@ -7,7 +7,7 @@ from naive import training as naive
 from zo import loss, perturb, recalibrate, update
 from zo.fixed_point import rs
 
-pytestmark = pytest.mark.usefixtures("backend")
+pytestmark = pytest.mark.usefixtures("isa")
 
 
 def crowded_state(rule, channels, inner, outer, seed):

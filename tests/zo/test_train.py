@@ -45,7 +45,7 @@ def trained_bits(task, schedule, **changes):
     return bits(*run_to_end(task, schedule, **changes))
 
 
-@pytest.mark.usefixtures("backend")
+@pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("estimator", ["one_sided", "centred", "central"])
 def test_reuse_changes_no_bit(estimator):
     task = head_task(seed=1)

@@ -62,7 +62,7 @@ class NaiveRun:
         naive.training_step([self.tensor], evaluate, self.settings, t, self.q, [rates])
 
 
-@pytest.mark.usefixtures("backend")
+@pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize(
     ("estimator", "rule", "q", "k", "recalibrate"),
     [
@@ -93,7 +93,7 @@ def test_training_matches_naive_at_the_rails(estimator, rule, q, k, recalibrate,
             assert state["head:residual"].tolist() == expected.tensor.residual
 
 
-@pytest.mark.usefixtures("backend")
+@pytest.mark.usefixtures("isa")
 def test_exact_head_matches_naive():
     task = head_task(seed=9, rail=126, images=20)
     method = zo.Method(exact_head=True, lr=0.01, recalibrate=False)

@@ -7,7 +7,7 @@ from naive.rounding import quantize_multiplier
 
 from zo import estimate, loss, perturb, prng, rate, recalibrate, update
 
-pytestmark = pytest.mark.usefixtures("backend")
+pytestmark = pytest.mark.usefixtures("isa")
 
 CLASSES, INPUTS, BATCH, IMAGES = 4, 40, 6, 30
 SCALES = [0.002, 0.003, 0.0015, 0.004]

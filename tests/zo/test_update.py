@@ -9,7 +9,7 @@ from naive import training as naive
 from zo import perturb, prng, update
 from zo.fixed_point import Ratio
 
-pytestmark = pytest.mark.usefixtures("backend")
+pytestmark = pytest.mark.usefixtures("isa")
 
 LAYOUTS = [(4, 25), (1, 100), (50, 1), (5, 4)]  # (channels, inner): fully connected .. depthwise
 

@@ -32,7 +32,7 @@ def test_numpy_and_numba_leave_the_same_bits(monkeypatch):
     assert heads[0].steps == 25
 
 
-@pytest.mark.usefixtures("backend")
+@pytest.mark.usefixtures("isa")
 def test_logits_sum_from_the_first_feature_on():
     rng = np.random.default_rng(4)
     x, weights, bias = rng.normal(size=(3, 9)), rng.normal(size=(2, 9)), rng.normal(size=2)
