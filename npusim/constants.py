@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .graph import ABSENT, Graph, Node, Quantization, Tensor
+from .graph import ABSENT, Graph, Node, Quantization, Tensor, closest_names
 from .headroom import WEIGHTED
 from .kernels.structs import Requantization
 from .parameters import output_channels, requantization
@@ -14,7 +14,7 @@ from .parameters import output_channels, requantization
 def find_constant(graph: Graph, name: str) -> int:
     """Index of a weighted node's constant: by its own name, its node's, or `<node>/bias`.
 
-    raises   KeyError with the names there are
+    raises   KeyError that names the closest ones
     """
     known: dict[str, int] = {}
     for node in graph.nodes:
@@ -26,7 +26,7 @@ def find_constant(graph: Graph, name: str) -> int:
     if name not in known:
         raise KeyError(
             f"graph {graph.name}: no weights or bias are called {name!r}; "
-            f"there are {', '.join(known) or 'none'}"
+            f"{closest_names(name, known)}"
         )
     return known[name]
 

@@ -5,8 +5,10 @@ an absent optional input is -1. Activations are NHWC, convolution weights OHWI, 
 (1, KH, KW, C*M), fully connected weights (O, I).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sized
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from operator import index
 from types import MappingProxyType
 from typing import Any
 
@@ -48,6 +50,9 @@ class Quantization:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_call(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
@@ -77,6 +82,12 @@ class Tensor:
         return _same(self, other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_call(self)
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.name}: {self.dtype} {self.shape}, {self.kind}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +120,15 @@ class Node:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_call(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Node {self.name}: {self.op}, {_count(self.inputs, 'input')}, "
+            f"{_count(self.outputs, 'output')}>"
+        )
+
 
 @dataclass(frozen=True)
 class Accumulator:
@@ -124,6 +144,11 @@ class Accumulator:
     overflow: str = "wrap"
 
     def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "bits", index(self.bits))
+        except TypeError:
+            rule = "accumulator: bits must be a whole number in 8..64"
+            raise TypeError(f"{rule}, got {self.bits!r}") from None
         if not 8 <= self.bits <= 64:
             raise ValueError(f"accumulator: bits must be 8..64, got {self.bits}")
         if self.overflow not in ("wrap", "saturate", "error"):
@@ -162,19 +187,36 @@ class Graph:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_call(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Graph {self.name}: {_count(self.nodes, 'node')}, "
+            f"{_count(self.tensors, 'tensor')}, profile {self.profile}>"
+        )
+
     def tensor(self, name: str) -> Tensor:
         """The tensor called `name`; KeyError names the closest ones."""
         for tensor in self.tensors:
             if tensor.name == name:
                 return tensor
-        raise KeyError(f"graph {self.name}: no tensor is called {name!r}")
+        known = closest_names(name, [tensor.name for tensor in self.tensors])
+        raise KeyError(f"graph {self.name}: no tensor is called {name!r}; {known}")
 
     def node(self, name: str) -> Node:
-        """The node called `name`; KeyError if there is none."""
+        """The node called `name`; KeyError names the closest ones."""
         for node in self.nodes:
             if node.name == name:
                 return node
-        raise KeyError(f"graph {self.name}: no node is called {name!r}")
+        known = closest_names(name, [node.name for node in self.nodes])
+        raise KeyError(f"graph {self.name}: no node is called {name!r}; {known}")
+
+
+def closest_names(name: str, known: Collection[str]) -> str:
+    """What a message says of the names there are: how many, and the three most like `name`."""
+    closest = get_close_matches(str(name), known, n=3, cutoff=0)
+    return f"closest of {len(known)}: {', '.join(closest)}" if closest else "there are none"
 
 
 def _frozen(values: Any, dtype: Any) -> np.ndarray:
@@ -184,6 +226,16 @@ def _frozen(values: Any, dtype: Any) -> np.ndarray:
         array = array.copy() if array is values or array.base is not None else array
         array.setflags(write=False)
     return array
+
+
+def _as_call(part: Any) -> tuple[Any, ...]:
+    """How to make an equal part: its class and its fields, with mappings that can be pickled."""
+    values = (getattr(part, f.name) for f in fields(part))
+    return type(part), tuple(dict(v) if isinstance(v, Mapping) else v for v in values)
+
+
+def _count(items: Sized, what: str) -> str:
+    return f"{len(items)} {what}{'s' * (len(items) != 1)}"
 
 
 def _same(a: Any, b: Any) -> bool:

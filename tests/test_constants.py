@@ -62,12 +62,12 @@ def test_a_tensors_own_name_comes_before_a_nodes():
     assert find_constant(replace(graph, tensors=tuple(tensors)), "conv2d_1") == weights
 
 
-def test_unknown_constant_lists_those_there_are():
+def test_unknown_constant_names_the_closest():
     with pytest.raises(KeyError) as caught:
         find_constant(two_layers(bias=False), "head")
     assert caught.value.args[0] == (
-        "graph draft: no weights or bias are called 'head'; there are conv2d_0, conv2d_1, "
-        "conv2d_1/bias, weights_1, weights_3, bias_4"
+        "graph draft: no weights or bias are called 'head'; "
+        "closest of 6: bias_4, conv2d_1, conv2d_0"
     )
 
 

@@ -1,5 +1,8 @@
 """Graphs are frozen data: equal when all they hold is equal, and nobody can change them."""
 
+import copy
+import pickle
+import re
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -157,12 +160,63 @@ def test_graph_finds_tensors_and_nodes_by_name():
     assert graph.node("relu_0") is graph.nodes[1]
 
 
-def test_graph_names_what_it_does_not_find():
+def test_graph_names_the_closest_of_what_it_does_not_find():
     graph = small_graph()
-    with pytest.raises(KeyError, match="graph draft: no tensor is called 'nothing'"):
-        graph.tensor("nothing")
-    with pytest.raises(KeyError, match="graph draft: no node is called 'nothing'"):
-        graph.node("nothing")
+    message = "graph draft: no tensor is called 'y_33'; closest of 5: y_3, y_4, x_0"
+    with pytest.raises(KeyError, match=whole(message)):
+        graph.tensor("y_33")
+    message = "graph draft: no node is called 'relu'; closest of 2: relu_0, conv2d_0"
+    with pytest.raises(KeyError, match=whole(message)):
+        graph.node("relu")
+    message = "graph draft: no node is called 'relu'; there are none"
+    with pytest.raises(KeyError, match=whole(message)):
+        replace(graph, nodes=()).node("relu")
+
+
+def whole(message):
+    """Matches a KeyError of exactly this message, which str() shows with its quotes."""
+    return f"^{re.escape(repr(message))}$"
+
+
+PARTS = [
+    small_graph(), small_graph().nodes[0], small_graph().tensors[1],
+    small_graph().tensors[1].quantization, Accumulator(24, "saturate"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
+@pytest.mark.parametrize("again", [
+    copy.copy, copy.deepcopy, lambda part: pickle.loads(pickle.dumps(part)),
+], ids=["copy", "deepcopy", "pickle"])  # fmt: skip
+def test_copies_and_pickles_are_equal(part, again):
+    assert again(part) == part
+    assert type(again(part)) is type(part)
+
+
+def test_pickled_graph_is_frozen():
+    graph = pickle.loads(pickle.dumps(small_graph()))
+    with pytest.raises(TypeError):
+        graph.nodes[0].attributes["stride"] = (2, 2)
+    for array in (graph.tensors[1].data, graph.tensors[1].quantization.scale):
+        assert not array.flags.writeable
+
+
+def test_repr_names_and_counts_and_holds_no_data():
+    graph = small_graph()
+    assert repr(graph) == "<Graph draft: 2 nodes, 5 tensors, profile tflm>"
+    assert repr(graph.nodes[0]) == "<Node conv2d_0: conv2d, 3 inputs, 1 output>"
+    assert repr(graph.tensors[1]) == "<Tensor weights_1: int8 (3, 3, 3, 2), constant>"
+
+
+@pytest.mark.parametrize("bits", [16.5, 16.0, "16", None])
+def test_accumulator_rejects_bits_that_are_no_whole_number(bits):
+    message = f"accumulator: bits must be a whole number in 8..64, got {bits!r}"
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        Accumulator(bits)
+
+
+def test_accumulator_holds_plain_integers():
+    assert type(Accumulator(np.int64(18)).bits) is int
 
 
 @pytest.mark.parametrize("bits", [7, 65, 0, -8])
