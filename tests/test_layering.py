@@ -26,6 +26,7 @@ ORDER = [
     "check",
     "resize",
     "reference",
+    "codes",
     "formats",
     "constants",
     "strides",
