@@ -64,7 +64,7 @@ EDITS = {
     ),
     "several operators": (
         both(code(0, builtinCode=118), code(1, builtinCode=27), code(2, builtinCode=118)),
-        f"operator 0/IF: operator must be one of {KNOWN}, got IF version 1, and after it SVDF",
+        f"operator 0/IF: operator must be one of {KNOWN}, got IF version 3, and after it SVDF",
     ),
     "custom operator": (
         code(1, builtinCode=schema.BuiltinOperator.CUSTOM, customCode=b"edgetpu-custom-op"),
