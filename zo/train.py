@@ -63,6 +63,8 @@ def _epochs(run: Run, checkpoint: Checkpoint | None) -> str:
             if checkpoint is not None:
                 checkpoint.save()
             _tell(run)
+        if interrupted():
+            return "interrupted"
     return "stagnant" if run.stagnates and not run.done else "epochs"
 
 

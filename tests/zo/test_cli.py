@@ -211,6 +211,27 @@ def test_demo_writes_its_table_and_picture(zo_command, tmp_path, monkeypatch):
     assert [f"{row['after']:.6f}" for row in json.loads(text)] == [row["after"] for row in rows]
 
 
+@pytest.mark.parametrize("at", [1, 2, 17], ids=["compiling", "first step", "last step"])
+def test_demo_interrupted_shows_and_writes_nothing(zo_command, tmp_path, monkeypatch, at):
+    """One step compiles, 16 make the first row that trains."""
+    monkeypatch.setattr("zo.demo.WAYS", zo.demo.WAYS[:1])
+    calls = []
+
+    def step(self, *given):
+        calls.append(given)
+        if len(calls) == at:
+            signal.raise_signal(signal.SIGINT)
+        return inner(self, *given)
+
+    inner = zo.step.Step.__call__
+    monkeypatch.setattr("zo.step.Step.__call__", step)
+    code, out, err = zo_command("demo", "--epochs", 1, "--output", tmp_path, "--threads", 1)
+    assert (code, out) == (130, "")
+    assert err == "zo: interrupted by Ctrl-C, no result is written\n"
+    assert list(tmp_path.iterdir()) == []
+    assert len(calls) == at
+
+
 @pytest.mark.parametrize("command", ["", "demo", "train", "evaluate", "adapt", "bench"])
 def test_help_reads_like_a_manual(zo_command, command):
     code, out, err = zo_command(*filter(None, [command]), "--help")

@@ -41,11 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
     figures()  # a missing matplotlib shows now, not after the training
     folder: Path = arguments.output
     folder.mkdir(parents=True, exist_ok=True)
-    rows = []
+    rows: list[Row] = []
+    total = len(SHIFTS) * len(METHODS)
     with bar("demo") as advance:
+        advance(0, total)
         for row in demo(arguments.epochs, arguments.seed, arguments.threads):
             rows.append(row)
-            advance(len(rows), len(SHIFTS) * len(METHODS))
+            advance(len(rows), total)
     _write(rows, folder)
     if arguments.json:
         plain = [{k: v for k, v in row._asdict().items() if k != "history"} for row in rows]
