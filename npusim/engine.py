@@ -74,8 +74,7 @@ class Session:
         threads: int | None = None,
         accumulator: Accumulator | None = None,
     ) -> None:
-        if accumulator is not None:
-            graph = replace(graph, accumulator=accumulator)
+        graph = _with_accumulator(graph, accumulator)
         check(graph)
         self.source_graph = graph = with_biases(graph)
         self.graph = with_batch(graph, 1) if batch_separable(graph) else graph
@@ -237,7 +236,13 @@ class _Named(Mapping[str, np.ndarray]):
         self._aliases = aliases
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self._arrays[self._aliases.get(name, name)]
+        found = self._arrays.get(self._aliases.get(name, name))
+        if found is None:
+            raise KeyError(
+                f"weights: {name!r} must be trainable, got {', '.join(self._arrays) or 'none'}; "
+                "name it in Session(graph, trainable=[...])"
+            )
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)
@@ -273,6 +278,16 @@ def _check_shape(array: np.ndarray, tensor: Tensor) -> None:
     if wanted and array.shape[0] % wanted[0]:
         raise ValueError(f"input {tensor.name}: this graph mixes images of a batch, so the batch "
                          f"must be a multiple of {wanted[0]}, got {array.shape[0]}")  # fmt: skip
+
+
+def _with_accumulator(graph: Graph, accumulator: Accumulator | None) -> Graph:
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph: must be an npusim.Graph, got {graph!r}; npusim.load reads a file")
+    if accumulator is None:
+        return graph
+    if not isinstance(accumulator, Accumulator):
+        raise TypeError(f"accumulator: must be an npusim.Accumulator, got {accumulator!r}")
+    return replace(graph, accumulator=accumulator)
 
 
 def _thread_count(threads: int | None) -> int:

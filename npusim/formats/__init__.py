@@ -47,8 +47,14 @@ def load(
 def save(graph: Graph, path: str | Path) -> None:
     """Write a graph as an npusim .h5 file, atomically; equal graphs give the same bytes.
 
-    raises   ModelError for an illegal graph, OSError when the file cannot be written
+    raises   ModelError for an illegal graph, OSError when the file cannot be written, TypeError
+             for anything else than a graph, ValueError for a path that does not end in .h5
     """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph: must be an npusim.Graph, got {type(graph).__name__}; "
+                        "of a session, save its snapshot()")  # fmt: skip
+    if Path(path).suffix.lower() != ".h5":
+        raise ValueError(f"{path}: output must be .h5, got {Path(path).suffix or 'no suffix'}")
     from . import h5
 
     h5.save(graph, path)
