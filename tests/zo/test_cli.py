@@ -5,8 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import zipfile
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -17,48 +15,8 @@ import npusim
 import zo
 from npusim import models
 from npusim.head import until_features
-from zo import cli
 
 MODEL = Path(models.__file__).parent / "digits_cnn.h5"
-
-
-@pytest.fixture
-def zo_command(capsys):
-    """Runs the command in this process: (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        try:
-            code = cli.main([str(argument) for argument in arguments])
-        except SystemExit as error:
-            code = error.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def inverted_digits(tmp_path_factory):
-    """An .npz of 300 inverted digits."""
-    labelled = models.digits().train
-    path = tmp_path_factory.mktemp("data") / "inverted.npz"
-    pixels = np.minimum(models.inverted(labelled.images[:300]).astype(int) * 16, 255)
-    np.savez(path, images=pixels.astype(np.uint8), labels=labelled.labels[:300])
-    return path
-
-
-@pytest.fixture
-def colours(tmp_path):
-    """A zip archive of 60 plain pictures in three classes."""
-    path = tmp_path / "colours.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for i in range(60):
-            data = BytesIO()
-            level = 40 + i
-            colour = [(level, 0, 0), (0, level, 0), (0, 0, level)][i % 3]
-            Image.new("RGB", (9, 7), colour).save(data, "PNG")
-            archive.writestr(f"set/{'rgb'[i % 3]}/{i}.png", data.getvalue())
-    return path
 
 
 def train(zo_command, data, folder, *more):
@@ -97,7 +55,7 @@ def test_picture_is_called_after_the_data(zo_command, inverted_digits, tmp_path,
         "zo.commands.train.save_run", lambda history, title, path: titles.append(title)
     )
     train(zo_command, inverted_digits, tmp_path / "run", "--q", 1)
-    train(zo_command, "digits", tmp_path / "run", "--q", 1, "--train", 20, "--validation", 5)
+    train(zo_command, "digits", tmp_path / "b", "--q", 1, "--train", 20, "--validation", 5)
     assert titles == ["inverted.npz", "digits"]
 
 

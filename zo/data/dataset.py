@@ -106,6 +106,10 @@ class Dataset:
         chosen, frame = np.array(rows, np.int64), self.frame
         return replace(self, frame=lambda row: frame(int(chosen[row])), labels=self.labels[chosen])
 
+    def drawn(self, count: int, seed: int) -> "Dataset":
+        """`count` images drawn by the seed, or all where there are fewer."""
+        return self.take(shuffle(seed, 0, len(self))[:count])
+
     def map(self, change: Callable[[np.ndarray], np.ndarray]) -> "Dataset":
         """The same labels with `change` applied to every image when it is read."""
         frame = self.frame
