@@ -7,7 +7,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from .describe import describe
 from .formats import save
 from .graph import Graph
 from .images import Normalization
+from .origin import class_names
 from .ranking import Rank, ranking, read_labels
 from .tensor_files import random_inputs, read_inputs, summary, write_outputs, write_trace
 
@@ -43,7 +44,7 @@ def inspect(arguments: argparse.Namespace) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """`npusim run`"""
     graph = load_model(arguments.model, arguments)
-    labels = read_labels(arguments.labels) if arguments.labels else ()
+    labels = _labels(graph, arguments)
     inputs = _inputs(graph, arguments)
     session = Session(graph, threads=arguments.threads)
     outputs = _outputs(session, inputs, arguments)
@@ -81,9 +82,20 @@ def convert(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def _labels(graph: Graph, arguments: argparse.Namespace) -> Sequence[str]:
+    """Names of the classes: of the file that was given, else those the model was trained with."""
+    if arguments.labels is None:
+        return class_names(graph)
+    if arguments.top is None:
+        raise ValueError("--labels: must name the classes that --top shows, got no --top")
+    return read_labels(arguments.labels)
+
+
 def _inputs(graph: Graph, arguments: argparse.Namespace) -> Arrays:
     if (arguments.mean is None) != (arguments.std is None):
         raise ValueError("--mean and --std: must be given together, got one of them")
+    if arguments.random is not None and arguments.mean is not None:
+        raise ValueError("--random: must come without --mean and --std, which are for pixels")
     if arguments.random is not None:
         return random_inputs(graph, arguments.random)
     normalization = None

@@ -246,6 +246,22 @@ def test_convert_reads_tflite_and_other_sizes(npusim_command, tmp_path):
          "must stay in 12 bits, got "),
         ("run MODEL --random 1 --mean 0.5", "npusim: --mean and --std: must be given together, "
          "got one of them"),
+        ("run MODEL --input shape.npy --mean 0 --std 1", "npusim: shape.npy: mean and std must be "
+         "for pixels, which are uint8, got int8; leave them out"),
+        ("run MODEL --input short.bin --mean 0 --std 1", "npusim: short.bin: mean and std must be "
+         "for pixels, which are uint8, got raw codes; leave them out"),
+        ("run MODEL --random 1 --mean 0 --std 1", "npusim: --random: must come without --mean and "
+         "--std, which are for pixels"),
+        ("run MODEL --input pixels.npy --mean nan --std 1", "npusim: pixels.npy: mean must be "
+         "finite, got nan"),
+        ("run MODEL --input empty.npy", "npusim: empty.npy: must hold an image or more, got shape "
+         "(0, 8, 8, 1)"),
+        ("run MODEL --input empty.npy --top 1", "npusim: empty.npy: must hold an image or more, "
+         "got shape (0, 8, 8, 1)"),
+        ("run MODEL --random 1 --labels text.tflite", "npusim: --labels: must name the classes "
+         "that --top shows, got no --top"),
+        ("run MODEL --random 1 --top 1 --labels eleven.txt", "npusim: labels: must name the 10 "
+         "classes of logits, got 11"),
         ("run MODEL --input missing.npy", "npusim: missing.npy: no such file or directory"),
         ("run MODEL --input text.tflite", "npusim: text.tflite: input must be .npy, .npz, "
          ".npz:NAME, .bin or a picture, got .tflite"),
@@ -268,8 +284,8 @@ def test_convert_reads_tflite_and_other_sizes(npusim_command, tmp_path):
          "UnidentifiedImageError; remove or replace the file"),
         ("run MODEL --random 1 --output y.txt", "npusim: y.txt: output must be .npz, or .npy for "
          "1 tensor, got .txt"),
-        ("run MODEL --random 1 --top 1 --labels text.tflite", "npusim: labels: must name 10 "
-         "classes of logits, got 1"),
+        ("run MODEL --random 1 --top 1 --labels text.tflite", "npusim: labels: must name the "
+         "10 classes of logits, got 1"),
         ("convert MODEL m.tflite", "npusim: m.tflite: output must be .h5, got .tflite"),
         ("convert MODEL folder/m.h5", "npusim: folder/m.h5: output must lie in a folder that "
          "exists, got folder"),
@@ -296,6 +312,9 @@ def wrong_files(tmp_path_factory):
     np.save(folder / "pickle.npy", np.array([object()]), allow_pickle=True)
     np.save(folder / "shape.npy", np.zeros((5, 9, 8, 1), np.int8))
     np.save(folder / "int32.npy", np.zeros((5, 8, 8, 1), np.int32))
+    (folder / "eleven.txt").write_text("name\n" * 11)
+    np.save(folder / "pixels.npy", np.zeros((5, 8, 8, 1), np.uint8))
+    np.save(folder / "empty.npy", np.zeros((0, 8, 8, 1), np.int8))
     np.save(folder / "nan.npy", np.full((5, 8, 8, 1), np.nan, np.float32))
     np.savez(folder / "two.npz", a=np.zeros(1), b=np.zeros(1))
     return folder

@@ -37,6 +37,7 @@ ORDER = [
     "engine",
     "head",
     "images",
+    "origin",
     "ranking",
     "tensor_files",
     "describe",
