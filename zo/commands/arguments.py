@@ -60,6 +60,14 @@ PIXELS: Options = {
 }  # fmt: skip
 
 
+def h5_file(text: str) -> Path:
+    """A path that ends in .h5, the format that will be written."""
+    path = Path(text)
+    if path.suffix.lower() != ".h5":
+        raise argparse.ArgumentTypeError(f"must end in .h5, the format it writes, got {text!r}")
+    return path
+
+
 def normalization(arguments: argparse.Namespace) -> Normalization | None:
     """What the options PIXELS say together; ValueError for one without the other."""
     if (arguments.mean is None) != (arguments.std is None):

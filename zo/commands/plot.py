@@ -83,6 +83,7 @@ def figures() -> ModuleType:
         from matplotlib import figure
     except ImportError as error:
         raise ImportError(
-            'pictures: need matplotlib, which is not installed; pip install "npusim[plot]"'
+            "curves: matplotlib must be installed to draw them, got none; "
+            'pip install "npusim[plot]"'
         ) from error
     return figure

@@ -2,7 +2,7 @@
 
 from .dataset import DataError, Dataset, Progress, in_memory, split
 from .inputs import Normalization, to_input
-from .load import KINDS, load
+from .load import KINDS, load, load_unlabelled
 
 __all__ = [
     "KINDS",
@@ -12,6 +12,7 @@ __all__ = [
     "Progress",
     "in_memory",
     "load",
+    "load_unlabelled",
     "split",
     "to_input",
 ]

@@ -23,6 +23,11 @@ def to_input(dataset: Dataset, graph: Graph, normalization: Normalization | None
     def change(frame: np.ndarray) -> np.ndarray:
         if frame.dtype == np.uint8:
             codes = table[np.arange(shape[2]), fit(frame, shape, name)]
+        elif normalization is not None:
+            raise DataError(
+                f"{name}: mean and std must be of uint8 pixels, got {frame.dtype} images; leave "
+                "them out"
+            )
         else:
             codes = _given(name, frame, graph)
         return np.ascontiguousarray(codes.transpose(2, 0, 1)) if nchw else codes
