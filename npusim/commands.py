@@ -8,6 +8,8 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from .command_line import DONE, NEGATIVE, load_model
 from .describe import describe
 from .formats import save
 from .graph import Graph
+from .headroom import accumulator
 from .images import Normalization
 from .origin import class_names
 from .ranking import Rank, ranking, read_labels
@@ -32,12 +35,13 @@ Arrays = Mapping[str, np.ndarray]
 def inspect(arguments: argparse.Namespace) -> int:
     """`npusim inspect`: NEGATIVE when an accumulator is not proven wide enough."""
     description = describe(load_model(arguments.model, arguments))
+    file = _file(arguments.model)
     if arguments.json:
-        _print_json(description.as_dict())
+        _print_json({"file": file, **description.as_dict()})
     else:
         from .describe_page import page  # rich is loaded only where it is used
 
-        print(page(description), end="")
+        print(page(description, file=file), end="")
     return NEGATIVE if description.unproven else DONE
 
 
@@ -56,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.top
     }
     if arguments.json:
-        _print_json(_report(graph, outputs, ranks))
+        _print_json({"file": _file(arguments.model), **_report(graph, inputs, outputs, ranks)})
     else:
         _print_outputs(graph, outputs, ranks)
     return DONE
@@ -80,6 +84,12 @@ def convert(arguments: argparse.Namespace) -> int:
         print(f"{path}: {len(graph.nodes)} nodes, profile {graph.profile}, {len(data):,} bytes")
         print(f"sha256  {digest}")
     return DONE
+
+
+def _file(path: Path) -> dict[str, Any]:
+    """Name, length and digest of the model file itself, whatever it was made from."""
+    data = path.read_bytes()
+    return {"name": path.name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _labels(graph: Graph, arguments: argparse.Namespace) -> Sequence[str]:
@@ -116,14 +126,19 @@ def _outputs(session: Session, inputs: Arrays, arguments: argparse.Namespace) ->
     return results if isinstance(results, dict) else {names[0]: results}
 
 
-def _report(graph: Graph, outputs: Arrays, ranks: Mapping[str, list[list[Rank]]]) -> dict[str, Any]:
+def _report(
+    graph: Graph, inputs: Arrays, outputs: Arrays, ranks: Mapping[str, list[list[Rank]]]
+) -> dict[str, Any]:
     tensors = [
         {**summary(graph.tensor(name), codes),
          **({"top": [[rank._asdict() for rank in image] for image in ranks[name]]}
             if name in ranks else {})}
         for name, codes in outputs.items()
     ]  # fmt: skip
-    return {"model": graph.name, "profile": graph.profile, "outputs": tensors}
+    given = [summary(graph.tensor(name), array) for name, array in inputs.items()]
+    return {"model": graph.name, "profile": graph.profile,
+            "accumulator": asdict(accumulator(graph)),
+            "inputs": given, "outputs": tensors}  # fmt: skip
 
 
 def _print_outputs(graph: Graph, outputs: Arrays, ranks: Mapping[str, list[list[Rank]]]) -> None:

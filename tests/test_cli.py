@@ -77,6 +77,20 @@ def test_inspect_json_agrees_with_the_graph(npusim_command):
             assert 2 ** (layer["bits"] - 2) <= layer["bound"] < 2 ** (layer["bits"] - 1)
 
 
+def test_inspect_shows_the_file_and_what_it_was_made_from(npusim_command, tmp_path):
+    graph = replace(models.digits_cnn(), provenance={"file": "a.tflite", "format": "tflite 3",
+                                                     "sha256": "1" * 64})  # fmt: skip
+    npusim.save(graph, tmp_path / "m.h5")
+    data = (tmp_path / "m.h5").read_bytes()
+    own = sha256(data).hexdigest()
+    lines = npusim_command("inspect", tmp_path / "m.h5")[1].splitlines()
+    assert lines[1:5] == [f"file    m.h5, {len(data):,} bytes", f"sha256  {own}",
+                          "from    a.tflite (tflite 3)", f"sha256  {'1' * 64}"]  # fmt: skip
+    facts = json.loads(npusim_command("inspect", tmp_path / "m.h5", "--json")[1])
+    assert facts["file"] == {"name": "m.h5", "bytes": len(data), "sha256": own}
+    assert facts["provenance"] == dict(graph.provenance)
+
+
 def test_inspect_finds_accumulators_that_may_overflow(npusim_command):
     code, out, _ = npusim_command("inspect", MODEL, "--accumulator", "12:saturate", "--json")
     facts = json.loads(out)
@@ -112,6 +126,21 @@ def test_run_digest_is_that_of_the_codes(npusim_command, tmp_path, images, logit
     assert (code, err) == (0, "")
     assert out.splitlines()[:2] == ["logits: int8 5x10", f"sha256  {digest(logits)}"]
     assert out.splitlines()[2].split() == ["0", *map(str, logits[0])]
+
+
+def test_run_json_holds_all_that_decides_about_the_codes(npusim_command, tmp_path, images, logits):
+    np.save(tmp_path / "x.npy", images)
+    arguments = ("--input", tmp_path / "x.npy", "--accumulator", "24:saturate", "--json")
+    facts = json.loads(npusim_command("run", MODEL, *arguments)[1])
+    data = MODEL.read_bytes()
+    assert list(facts) == ["file", "model", "profile", "accumulator", "inputs", "outputs"]
+    assert facts["file"] == {"name": MODEL.name, "bytes": len(data),
+                             "sha256": sha256(data).hexdigest()}  # fmt: skip
+    assert facts["accumulator"] == {"bits": 24, "overflow": "saturate"}
+    assert [(x["tensor"], x["shape"], x["sha256"]) for x in facts["inputs"]] == [
+        ("image", [5, 8, 8, 1], digest(images))
+    ]
+    assert facts["outputs"][0]["sha256"] == digest(logits)
 
 
 def test_run_reads_every_kind_of_file(npusim_command, tmp_path, images, logits):
