@@ -2,10 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 from graphs import Draft
 
 import npusim
+from npusim import Quantization, Tensor
 
 
 def small_graph():
@@ -37,6 +39,22 @@ CALLS = {
         ),
     ),
 }
+
+
+@pytest.mark.parametrize(("name", "label"), [("input", "input"), ("x", "input x")])
+def test_input_is_named_once(name, label):
+    q = Quantization(0.5, 0)
+    tensors = (
+        Tensor(name, (1, 4), "int8", "input", q),
+        Tensor("y", (1, 4), "int8", "activation", q),
+    )
+    graph = npusim.Graph("g", tensors, (npusim.Node("relu", "relu_0", (0,), (1,)),), (0,), (1,))
+    message = f"{label}: type must be int8 (codes) or floating (real numbers), got int32"
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        npusim.Session(graph).run(np.zeros((1, 4), np.int32))
+    message = f"{label}: shape must be (batch, 4), got (1, 5)"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        npusim.Session(graph).run(np.zeros((1, 5), np.int8))
 
 
 @pytest.mark.parametrize("case", CALLS)

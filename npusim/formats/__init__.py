@@ -26,8 +26,8 @@ def load(
     profile      arithmetic to run it with; the file's own, or "tflm"
     input_size   (height, width) of the images: every shape is derived again
     layout       "NHWC" or "NCHW", the order of the images' dimensions; found in the graph if None
-    raises       ModelError `file: node or tensor: rule, got value; remedy`; ValueError for a
-                 profile or layout that does not exist
+    raises       ModelError `file: node or tensor: rule, got value; remedy`, also for NHWC where the
+                 model says NCHW; ValueError for a profile or layout that does not exist
     """
     if profile is not None:
         find_profile(profile)
@@ -35,6 +35,8 @@ def load(
         raise ValueError(f"layout: must be NHWC or NCHW, got {layout!r}")
     data, name = files.read(path), Path(path).name
     graph = _parser(data, name)(data, name)
+    if layout == "NHWC" and graph.layout == "NCHW":
+        raise ModelError(f"{name}: layout must be NCHW, as the model says, got NHWC; leave it out")
     graph = replace(graph, profile=profile or graph.profile, layout=layout or graph.layout)
     if input_size is None:
         return graph

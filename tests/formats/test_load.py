@@ -70,6 +70,14 @@ def test_wrong_options_are_refused(models):
         npusim.load(models / "m.h5", layout="HWC")
 
 
+def test_layout_does_not_contradict_the_model(models):
+    npusim.save(npusim.load(models / "m.h5", layout="NCHW"), models / "c.h5")
+    assert npusim.load(models / "c.h5", layout="NCHW").layout == "NCHW"
+    message = "c.h5: layout must be NCHW, as the model says, got NHWC; leave it out"
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        npusim.load(models / "c.h5", layout="NHWC")
+
+
 def archive() -> bytes:
     """A zip file, as .keras and .npz are."""
     buffer = io.BytesIO()
