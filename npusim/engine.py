@@ -257,7 +257,7 @@ def as_codes(values: np.ndarray, tensor: Tensor) -> np.ndarray:
     _check_shape(array, tensor)
     real, q = array.dtype.kind == "f", tensor.quantization
     if real and np.isnan(array).any():
-        raise ValueError(f"{_label(tensor)}: real numbers must not be NaN")
+        raise ValueError(f"{input_label(tensor)}: real numbers must not be NaN")
     if array.dtype == tensor.dtype:
         return np.ascontiguousarray(array)
     if real and tensor.dtype == "float32":
@@ -267,10 +267,10 @@ def as_codes(values: np.ndarray, tensor: Tensor) -> np.ndarray:
         codes = quantize(array, q.scale[0], int(q.zero_point[0]), tensor.dtype)
         return np.ascontiguousarray(codes)
     allowed = f"{tensor.dtype} (codes) or floating (real numbers)" if q else tensor.dtype
-    raise TypeError(f"{_label(tensor)}: type must be {allowed}, got {array.dtype}")
+    raise TypeError(f"{input_label(tensor)}: type must be {allowed}, got {array.dtype}")
 
 
-def _label(tensor: Tensor) -> str:
+def input_label(tensor: Tensor) -> str:
     """ "input x"; "input" for a tensor of that name."""
     return tensor.name if tensor.name == "input" else f"input {tensor.name}"
 
@@ -279,9 +279,9 @@ def _check_shape(array: np.ndarray, tensor: Tensor) -> None:
     wanted = tensor.shape
     if array.ndim != len(wanted) or array.shape[1:] != wanted[1:]:
         shape = ", ".join(["batch", *map(str, wanted[1:])][: len(wanted)])
-        raise ValueError(f"{_label(tensor)}: shape must be ({shape}), got {array.shape}")
+        raise ValueError(f"{input_label(tensor)}: shape must be ({shape}), got {array.shape}")
     if wanted and array.shape[0] % wanted[0]:
-        raise ValueError(f"{_label(tensor)}: this graph mixes images of a batch, so the batch "
+        raise ValueError(f"{input_label(tensor)}: this graph mixes images of a batch, so the batch "
                          f"must be a multiple of {wanted[0]}, got {array.shape[0]}")  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .engine import input_label
 from .graph import Graph, ModelError, Tensor
 from .reference import quantize
 
@@ -204,7 +205,7 @@ def _orientation(picture: Any) -> int:
 def _first_code(tensor: Tensor) -> int:
     if tensor.dtype not in FIRST_CODE:
         raise ModelError(
-            f"input {tensor.name}: must be int8, uint8 or float32 to take pictures, "
+            f"{input_label(tensor)}: must be int8, uint8 or float32 to take pictures, "
             f"got {tensor.dtype}; give codes instead"
         )
     return FIRST_CODE[tensor.dtype]

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from npusim import images
-from npusim.graph import Quantization, Tensor
+from npusim.graph import ModelError, Quantization, Tensor
 
 GREY16 = (np.arange(12, dtype=np.uint16) * 5600 + 255).reshape(3, 4)
 COLOUR = np.random.default_rng(4).integers(0, 256, (3, 4, 3), dtype=np.uint8)
@@ -101,3 +101,11 @@ def test_normalization_must_be_finite(name, value):
     message = f"x.png: {name} must be finite, got 0.5, {value}, 0.5"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         images.code_table(tensor, 3, plain._replace(**{name: values}), "x.png")
+
+
+@pytest.mark.parametrize(("name", "label"), [("input", "input"), ("x", "input x")])
+def test_other_inputs_take_no_pictures(name, label):
+    tensor = Tensor(name, (1, 4, 4, 3), "int16", "input", Quantization(0.02, 0))
+    message = f"{label}: must be int8, uint8 or float32 to take pictures, got int16; "
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}give codes instead$"):
+        images.code_table(tensor, 3, None, "x.png")
