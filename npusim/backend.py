@@ -32,6 +32,7 @@ from .headroom import (
 from .kernels import table
 from .kernels.structs import Requantization
 from .plan import Plan, build_plan
+from .requantization import weighted
 
 ISAS = ("portable", "numpy")
 
@@ -89,7 +90,7 @@ class Backend(Protocol):
         """The array of a constant, in its shape."""
 
     def requantization(self, node: int) -> Requantization:
-        """Multiplier and shift of a weighted node."""
+        """Multiplier, shift and scale of a weighted node."""
 
     def execute(
         self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool
@@ -181,9 +182,13 @@ class CompiledBackend:
         return self._view(self._plan.buffers[tensor], t.dtype).reshape(t.shape)
 
     def requantization(self, node: int) -> Requantization:
-        derived = parameters.requantization(self._graph, self._graph.nodes[node])
-        multiplier, shift = (self._view(b, "int32") for b in self._plan.scales[node])
-        return derived._replace(multiplier=multiplier, shift=shift)
+        derived = weighted(self._graph, self._graph.nodes[node])
+        multiplier, shift, scale = self._plan.scales[node]
+        return derived._replace(
+            multiplier=self._view(multiplier, "int32"),
+            shift=self._view(shift, "int32"),
+            scale=self._view(scale, "float64"),
+        )
 
     def execute(
         self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool
@@ -273,9 +278,9 @@ def _moves(plan: Plan, layout: Layout) -> np.ndarray:
 
 
 def _writeable(structs: tuple) -> tuple:
-    """Structs whose multiplier and shift may be changed in place."""
+    """Structs whose multipliers, shifts and scales may be changed in place."""
     return tuple(
-        s._replace(multiplier=s.multiplier.copy(), shift=s.shift.copy())
+        s._replace(multiplier=s.multiplier.copy(), shift=s.shift.copy(), scale=s.scale.copy())
         if isinstance(s, Requantization)
         else s
         for s in structs

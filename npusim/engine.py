@@ -17,12 +17,12 @@ import numpy as np
 
 from .backend import Backend, Layout, make_backend
 from .check import check
+from .codes import input_codes
 from .constants import find_constant, with_biases, with_constants
 from .cost import macs
 from .graph import Accumulator, Graph, ModelError, Node, Tensor
 from .headroom import WEIGHTED
 from .kernels.structs import Requantization
-from .reference import quantize
 from .resize import batch_separable, with_batch
 
 Arrays = np.ndarray | Mapping[str, np.ndarray]
@@ -199,7 +199,7 @@ class Session:
         counts: dict[str, int] = {}
         for i in self.graph.inputs:
             tensor = self.graph.tensors[i]
-            codes[i] = as_codes(arrays[tensor.name], tensor)
+            codes[i] = as_codes(arrays[tensor.name], tensor, self.graph.profile)
             counts[tensor.name] = len(codes[i]) // (tensor.shape or (1,))[0]
         if len(set(counts.values())) != 1:
             raise ValueError(f"inputs must hold equally many images, got {counts}")
@@ -251,7 +251,7 @@ class _Named(Mapping[str, np.ndarray]):
         return len(self._arrays)
 
 
-def as_codes(values: np.ndarray, tensor: Tensor) -> np.ndarray:
+def as_codes(values: np.ndarray, tensor: Tensor, profile: str) -> np.ndarray:
     """The input as a contiguous array of the tensor's type: codes as they are, reals quantised."""
     array = np.asarray(values)
     _check_shape(array, tensor)
@@ -264,8 +264,7 @@ def as_codes(values: np.ndarray, tensor: Tensor) -> np.ndarray:
         with np.errstate(over="ignore"):
             return np.ascontiguousarray(array, np.float32)
     if real and q is not None:
-        codes = quantize(array, q.scale[0], int(q.zero_point[0]), tensor.dtype)
-        return np.ascontiguousarray(codes)
+        return np.ascontiguousarray(input_codes(array, tensor, profile))
     allowed = f"{tensor.dtype} (codes) or floating (real numbers)" if q else tensor.dtype
     raise TypeError(f"{input_label(tensor)}: type must be {allowed}, got {array.dtype}")
 

@@ -9,8 +9,9 @@ from math import prod
 
 import numpy as np
 
+from .affine import LIMITS, zero_point
 from .graph import Accumulator, Graph, Node
-from .parameters import LIMITS, bias, zero_point
+from .parameters import bias
 from .profiles import find_profile
 
 WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")

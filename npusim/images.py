@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .codes import input_codes
 from .engine import input_label
 from .graph import Graph, ModelError, Tensor
-from .reference import quantize
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MAX_FILE_BYTES = 64 << 20
@@ -125,8 +125,8 @@ def to_input(
     returns   one image without the batch axis, of the input's type
     raises    ValueError naming `where` when channels or the normalisation do not fit
     """
-    shape, tensor = image_shape(graph), graph.tensors[graph.inputs[0]]
-    table = code_table(tensor, shape[2], normalization, where)
+    shape = image_shape(graph)
+    table = code_table(graph, shape[2], normalization, where)
     codes = table[np.arange(shape[2]), fit(pixels, shape, where)]
     return np.ascontiguousarray(codes.transpose(2, 0, 1)) if graph.layout == "NCHW" else codes
 
@@ -149,9 +149,10 @@ def fit(pixels: np.ndarray, shape: tuple[int, int, int], where: str) -> np.ndarr
 
 
 def code_table(
-    tensor: Tensor, channels: int, normalization: Normalization | None, where: str
+    graph: Graph, channels: int, normalization: Normalization | None, where: str
 ) -> np.ndarray:
     """(channels, 256) of the input's type: what every pixel value becomes in every channel."""
+    tensor = graph.tensors[graph.inputs[0]]
     pixels = np.arange(WHITE + 1)
     if normalization is None:
         if tensor.dtype == "float32":
@@ -166,8 +167,7 @@ def code_table(
     real = ((pixels / WHITE - mean[:, np.newaxis]) / std[:, np.newaxis]).astype(np.float32)
     if tensor.dtype == "float32" or tensor.quantization is None:
         return real
-    q = tensor.quantization
-    return quantize(real, q.scale[0], int(q.zero_point[0]), tensor.dtype)
+    return input_codes(real, tensor, graph.profile)
 
 
 class _UnfitError(Exception):

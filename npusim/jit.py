@@ -35,11 +35,26 @@ NOT_KEPT = "npusim: compiling kernels, in every run: {} cannot be written; set N
 
 def jit(function: Function) -> Function:
     """Compile `function` at its first call: no Python objects, no GIL, cached on disk."""
+    return _compiled(function)
+
+
+def jit_inline(function: Function) -> Function:
+    """As `jit`, and its code is always put into its callers.
+
+    For what inner loops call: a call counts references to every array it is given, which takes
+    longer than a short row of work.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Function, forceinline: bool = False) -> Function:
     config: Any = numba.config
     previous = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder(function.__module__.split(".")[0]))
     try:
-        compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+        compiled: Any = numba.njit(
+            nogil=True, cache=True, error_model="numpy", forceinline=forceinline
+        )(function)
     finally:
         config.CACHE_DIR = previous
     return compiled

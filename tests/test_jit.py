@@ -14,7 +14,7 @@ from npusim import jit
 
 PACKAGE = Path(jit.__file__).parent
 SHOW_FOLDER = "from npusim.jit import cache_folder; print(cache_folder())"
-CLAMP_300 = "from npusim.kernels.arith import int8_code; print(int8_code(300, 2**30, 1, 0, -9, 9))"
+CLAMP_300 = "from npusim.kernels.arith import clamp; print(clamp(300, -9, 9))"
 
 
 @pytest.fixture

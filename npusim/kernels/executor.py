@@ -41,9 +41,9 @@ def step(row, arena, constants, fault):
     operation = row[table.OPERATION]
     if operation <= table.FULLY_CONNECTED_ORDERED:
         weighted_step(row, arena, constants, fault)
-    elif operation <= table.MUL:
+    elif operation <= table.ADD_XNNPACK:
         elementwise_step(row, arena, constants)
-    elif operation <= table.SOFTMAX:
+    elif operation <= table.SOFTMAX_X86:
         reduction_step(row, arena, constants)
     else:
         data_step(row, arena, constants)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from npusim import Graph, quantize
+from npusim import Graph
+from npusim.codes import input_codes
 from npusim.images import Normalization, code_table, fit, image_shape
 
 from .dataset import DataError, Dataset
@@ -17,7 +18,7 @@ def to_input(dataset: Dataset, graph: Graph, normalization: Normalization | None
     raises   ValueError when the images cannot be brought to the input's form
     """
     shape, name = image_shape(graph), dataset.name
-    table = code_table(graph.tensors[graph.inputs[0]], shape[2], normalization, name)
+    table = code_table(graph, shape[2], normalization, name)
     nchw = graph.layout == "NCHW"
 
     def change(frame: np.ndarray) -> np.ndarray:
@@ -52,6 +53,4 @@ def _codes(real: np.ndarray, graph: Graph) -> np.ndarray:
     tensor = graph.tensors[graph.inputs[0]]
     if tensor.dtype == "float32":
         return real
-    q = tensor.quantization
-    assert q is not None, tensor.name
-    return quantize(real, q.scale[0], int(q.zero_point[0]), tensor.dtype)
+    return input_codes(real, tensor, graph.profile)
