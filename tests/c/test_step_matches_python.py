@@ -30,6 +30,7 @@ RUNS = {
     "stochastic": (HEAD, {"rule": "stochastic", "space": "integer"}),
     "threshold": (HEAD, {"rule": "threshold", "decay": "constant"}),
     "sign": (HEAD, {"rule": "sign", "lr_scaling": "none"}),
+    "signs of differences": (HEAD, {"estimator": "sign", "lr": 0.01}),
     "errors": (HEAD, {"loss": ErrorCount(10), "k": 2}),
     "exact": (HEAD, {"exact_head": True}),
     "below": (BELOW, {}),

@@ -38,14 +38,14 @@ void zo_central(const int64_t *plus, size_t q, const int64_t *minus, int32_t k, 
     found->den = 2 * (int64_t)q * batch * k;
 }
 
-void zo_sign_only(struct zo_estimate *estimate, size_t q, int32_t k, int32_t batch)
+void zo_sign(int64_t base, const int64_t *losses, size_t q, int32_t k, int32_t batch,
+             struct zo_estimate *found)
 {
     const int64_t one = (int64_t)batch << 16;
     for (size_t i = 0; i < q; i++) {
-        const int64_t c = estimate->c[i];
-        estimate->c[i] = c > 0 ? one : c < 0 ? -one : 0;
+        found->c[i] = losses[i] > base ? one : losses[i] < base ? -one : 0;
     }
-    estimate->den = (int64_t)q * batch * k;
+    found->den = (int64_t)q * batch * k;
 }
 
 enum zo_status zo_check_range(enum zo_estimator estimator, int32_t q, int64_t bound, int32_t reach)
@@ -53,7 +53,7 @@ enum zo_status zo_check_range(enum zo_estimator estimator, int32_t q, int64_t bo
     /* Half of the losses at 0 and half at the bound make sum |c| largest when centred: q*q/2*bound.
      * So reach * q * bound * (q or 2) must stay below 2 * 2^46; divided, for it may not fit. */
     const int64_t limit = (int64_t)1 << 47;
-    const int64_t factors[3] = {q, estimator == ZO_CENTRED ? q : 2, reach};
+    const int64_t factors[3] = {q, estimator == ZO_ESTIMATOR_CENTRED ? q : 2, reach};
     int64_t product = bound;
     for (size_t i = 0; i < 3; i++) {
         if (factors[i] > 0 && product > (limit - 1) / factors[i]) {

@@ -3,6 +3,7 @@
  *     one_sided   c_i = L_i - L_0                         den = q*B*k          q+1 forwards
  *     centred     c_i = q*(L_i - L_0) - sum_j(L_j - L_0)  den = q*(q-1)*B*k    q+1 forwards, q >= 2
  *     central     c_i = L(+)_i - L(-)_i                   den = 2*q*B*k        2q forwards
+ *     sign        c_i = sign(L_i - L_0)*B*2^16            den = q*B*k          q+1 forwards
  *
  * Nothing is divided before the denominator. Sums are int64; `zo_check_range` proves that they fit.
  * Twin of zo/estimate.py. */
@@ -12,7 +13,12 @@
 #include "prng.h"
 #include "status.h"
 
-enum zo_estimator { ZO_ONE_SIDED, ZO_CENTRED, ZO_CENTRAL };
+enum zo_estimator {
+    ZO_ESTIMATOR_ONE_SIDED,
+    ZO_ESTIMATOR_CENTRED,
+    ZO_ESTIMATOR_CENTRAL,
+    ZO_ESTIMATOR_SIGN
+};
 
 /* The gradient of the mean loss per weight step is sum_i c_i*z_i / den, in 2^-16.
  *
@@ -38,13 +44,14 @@ enum zo_status zo_centred(int64_t base, const int64_t *losses, size_t q, int32_t
 void zo_central(const int64_t *plus, size_t q, const int64_t *minus, int32_t k, int32_t batch,
                 struct zo_estimate *found);
 
-/* Each of the q coefficients replaced by its sign times one nat per image, in place. */
-void zo_sign_only(struct zo_estimate *estimate, size_t q, int32_t k, int32_t batch);
+/* As `zo_one_sided`, with the sign of each difference times one nat per image in its place. */
+void zo_sign(int64_t base, const int64_t *losses, size_t q, int32_t k, int32_t batch,
+             struct zo_estimate *found);
 
 /* Proves that no sum of a step overflows int64: sum_i |c_i| * reach < 2^46, else ZO_BAD_RANGE.
  *
  * q       the largest number of samples that may occur
- * bound   every loss lies in 0..bound
+ * bound   every loss of a batch lies in 0..bound; for ZO_ESTIMATOR_SIGN, B*2^16
  * reach   largest |z|: 1, or k when perturbations saturate */
 enum zo_status zo_check_range(enum zo_estimator estimator, int32_t q, int64_t bound, int32_t reach);
 

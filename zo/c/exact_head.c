@@ -1,5 +1,25 @@
 #include "exact_head.h"
 
+enum { ERROR_BITS = 16 };
+
+enum zo_status zo_doubled_scale(const struct zo_ratio *scale, const int32_t *doublings,
+                                int32_t batch, int32_t *right_shift, struct zo_ratio *doubled)
+{
+    int32_t largest_multiplier = 0, least_shift = 0;
+    for (size_t c = 0; c < scale->channels; c++) {
+        right_shift[c] = scale->right_shift[c] - doublings[c];
+        least_shift = right_shift[c] < least_shift ? right_shift[c] : least_shift;
+        if (scale->multiplier[c] > largest_multiplier) {
+            largest_multiplier = scale->multiplier[c];
+        }
+    }
+    doubled->multiplier = scale->multiplier;
+    doubled->right_shift = right_shift;
+    doubled->channels = scale->channels;
+    const int64_t largest = ((int64_t)batch << ERROR_BITS) * 255 * largest_multiplier;
+    return zo_floor_log2(largest) + 1 - least_shift > 62 ? ZO_BAD_RANGE : ZO_OK;
+}
+
 void zo_fill_error(const int8_t *logits, size_t b, size_t c, const int32_t *labels,
                    const int32_t *exp, int32_t *error)
 {
@@ -14,9 +34,9 @@ void zo_fill_error(const int8_t *logits, size_t b, size_t c, const int32_t *labe
         }
         for (size_t j = 0; j < c; j++) {
             const int64_t weight = exp[largest - a[j]];
-            int32_t err = (int32_t)(((weight << 16) + (total >> 1)) / total);
+            int32_t err = (int32_t)(((weight << ERROR_BITS) + (total >> 1)) / total);
             if (j == (size_t)labels[image]) {
-                err -= 1 << 16;
+                err -= 1 << ERROR_BITS;
             }
             /* The rail gate: a saturated logit cannot follow an error that pushes it outwards. */
             if ((a[j] == 127 && err < 0) || (a[j] == -128 && err > 0)) {

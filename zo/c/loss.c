@@ -16,9 +16,9 @@ static const int32_t *loss_table(const struct zo_cross_entropy *loss)
 }
 
 void zo_cross_entropy_each(const struct zo_cross_entropy *loss, const int8_t *outputs, size_t s,
-                           const int32_t *targets, size_t b, int64_t *sums)
+                           const int32_t *labels, size_t b, int64_t *sums)
 {
-    zo_cross_entropy(outputs, s, b, (size_t)loss->classes, targets, zo_cross_entropy_exp(loss),
+    zo_cross_entropy(outputs, s, b, (size_t)loss->classes, labels, zo_cross_entropy_exp(loss),
                      loss_table(loss), loss->log, sums);
 }
 

@@ -36,9 +36,9 @@ struct zo_cross_entropy {
 /* E of the present scale, (256,). */
 const int32_t *zo_cross_entropy_exp(const struct zo_cross_entropy *loss);
 
-/* sums (s,) = the loss of each of s outputs (s, b, C) for one batch of labels, targets (b,). */
+/* sums (s,) = the loss of each of s outputs (s, b, C) for the labels (b,) of one batch. */
 void zo_cross_entropy_each(const struct zo_cross_entropy *loss, const int8_t *outputs, size_t s,
-                           const int32_t *targets, size_t b, int64_t *sums);
+                           const int32_t *labels, size_t b, int64_t *sums);
 
 /* Every loss of a batch lies in 0..bound. */
 int64_t zo_cross_entropy_bound(const struct zo_cross_entropy *loss, int32_t batch);

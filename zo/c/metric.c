@@ -1,5 +1,15 @@
 #include "metric.h"
 
+enum zo_status zo_read_metric(const struct zo_metric *metric, struct zo_fraction *value)
+{
+    if (metric->correct < 0 || metric->correct > metric->total || metric->total <= 0) {
+        return ZO_BAD_METRIC;
+    }
+    value->numerator = metric->correct;
+    value->denominator = metric->total;
+    return ZO_OK;
+}
+
 /* A product of two 64-bit numbers. */
 struct wide {
     uint64_t high;
@@ -44,10 +54,10 @@ int32_t zo_plateau_better(const struct zo_plateau *plateau, const struct zo_frac
     if (d <= 0) {
         return 0;
     }
-    if (plateau->mode == ZO_ABS) {
+    if (plateau->mode == ZO_THRESHOLD_ABS) {
         return exceeds(d, tau->denominator, tau->numerator, common);
     }
-    if (plateau->mode == ZO_REL) {
+    if (plateau->mode == ZO_THRESHOLD_REL) {
         return exceeds(d, tau->denominator, tau->numerator, at_best);
     }
     const int64_t kappa = kappa_of(tau);

@@ -11,17 +11,28 @@
 
 #include <stdint.h>
 
+#include "status.h"
+
+/* Counts of an epoch: 0 <= correct <= total. */
+struct zo_metric {
+    int32_t correct;
+    int32_t total;
+};
+
 /* A fraction of non-negative integers. */
 struct zo_fraction {
     int64_t numerator;
     int64_t denominator;
 };
 
-enum zo_threshold_mode { ZO_ABS, ZO_REL, ZO_SE };
+/* value = correct / total; ZO_BAD_METRIC unless 0 <= correct <= total and total > 0. */
+enum zo_status zo_read_metric(const struct zo_metric *metric, struct zo_fraction *value);
+
+enum zo_threshold_mode { ZO_THRESHOLD_ABS, ZO_THRESHOLD_REL, ZO_THRESHOLD_SE };
 
 /* The rule.
  *
- * threshold   tau; with ZO_SE the number of standard errors. Both parts below 2^31
+ * threshold   tau; with ZO_THRESHOLD_SE the number of standard errors. Both parts below 2^31
  * sign        1 when larger is better, -1 when smaller is */
 struct zo_plateau {
     struct zo_fraction threshold;
@@ -31,8 +42,8 @@ struct zo_plateau {
 
 /* 1 if value beats best, else 0.
  *
- * value, best   parts of equal denominators below 2^47, else all parts below 2^31; with ZO_SE both
- *               denominators are `total`, below 2^31 */
+ * value, best   parts of equal denominators below 2^47, else all parts below 2^31. For standard
+ *               errors both denominators are `total`, below 2^31, and tau below 2^22 */
 int32_t zo_plateau_better(const struct zo_plateau *plateau, const struct zo_fraction *value,
                           const struct zo_fraction *best, int64_t total);
 

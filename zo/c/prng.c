@@ -9,12 +9,12 @@ static struct zo_stream stream_of(uint64_t seed, uint32_t purpose, uint32_t step
 
 struct zo_stream zo_sign_stream(uint64_t seed, uint32_t step, uint32_t tensor)
 {
-    return stream_of(seed, ZO_SIGNS, step, tensor);
+    return stream_of(seed, ZO_PURPOSE_SIGNS, step, tensor);
 }
 
 struct zo_stream zo_rounding_stream(uint64_t seed, uint32_t step, uint32_t tensor)
 {
-    return stream_of(seed, ZO_ROUNDING, step, tensor);
+    return stream_of(seed, ZO_PURPOSE_ROUNDING, step, tensor);
 }
 
 void zo_philox4x32(const struct zo_stream *stream, uint32_t sample, uint32_t block,
@@ -73,13 +73,13 @@ void zo_fill_signs(const struct zo_stream *stream, uint32_t sample, uint64_t fir
 void zo_augmentation_words(uint64_t seed, uint32_t epoch, uint32_t image, uint32_t *words,
                            size_t n)
 {
-    const struct zo_stream stream = stream_of(seed, ZO_AUGMENTATION, epoch, 0);
+    const struct zo_stream stream = stream_of(seed, ZO_PURPOSE_AUGMENTATION, epoch, 0);
     zo_fill_words(&stream, image, 0, words, n);
 }
 
 void zo_shuffle(uint64_t seed, uint32_t epoch, int32_t *order, size_t n)
 {
-    const struct zo_stream stream = stream_of(seed, ZO_SHUFFLING, epoch, 0);
+    const struct zo_stream stream = stream_of(seed, ZO_PURPOSE_SHUFFLING, epoch, 0);
     uint32_t four[4];
     for (size_t i = 0; i < n; i++) {
         order[i] = (int32_t)i;

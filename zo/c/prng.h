@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ZO_SIGNS, ZO_ROUNDING, ZO_SHUFFLING, ZO_AUGMENTATION };
+enum { ZO_PURPOSE_SIGNS, ZO_PURPOSE_ROUNDING, ZO_PURPOSE_SHUFFLING, ZO_PURPOSE_AUGMENTATION };
 
 /* What all random words of one tensor in one step share: key and half of the counter. */
 struct zo_stream {

@@ -5,7 +5,7 @@ enum { COSINE_STEPS = 1024 };
 /* COS[j], or one for a constant rate, in Q15. */
 static int64_t decay_at(const struct zo_rates *rates, uint32_t t)
 {
-    if (rates->decay == ZO_CONSTANT) {
+    if (rates->decay == ZO_DECAY_CONSTANT) {
         return 1 << 15;
     }
     const uint64_t j = (uint64_t)t * COSINE_STEPS / rates->steps;

@@ -10,7 +10,7 @@
 #include "fixed_point.h"
 #include "status.h"
 
-enum zo_decay { ZO_COSINE, ZO_CONSTANT };
+enum zo_decay { ZO_DECAY_COSINE, ZO_DECAY_CONSTANT };
 
 /* The pairs of one tensor.
  *

@@ -1,5 +1,10 @@
 #include "sampling.h"
 
+int32_t zo_trainable_exact(const struct zo_trainable *t)
+{
+    return t->exact_scale.channels > 0;
+}
+
 void zo_trainable_write(const struct zo_trainable *t)
 {
     if (t->array != NULL) {
@@ -18,7 +23,7 @@ static void move(const struct zo_trainable *tensors, size_t count, const struct 
 {
     for (size_t i = 0; i < count; i++) {
         const struct zo_trainable *t = &tensors[i];
-        if (!t->exact) {
+        if (!zo_trainable_exact(t)) {
             const struct zo_stream stream = zo_draw_stream(draw, t);
             zo_add_signs(t->state.codes, t->state.n, direction * t->k, &stream, sample);
             zo_trainable_write(t);
@@ -32,7 +37,7 @@ static void move_on(const struct zo_trainable *tensors, size_t count, const stru
 {
     for (size_t i = 0; i < count; i++) {
         const struct zo_trainable *t = &tensors[i];
-        if (!t->exact) {
+        if (!zo_trainable_exact(t)) {
             const struct zo_stream stream = zo_draw_stream(draw, t);
             zo_move_signs(t->state.codes, t->state.n, t->k, &stream, sample);
             zo_trainable_write(t);
@@ -48,7 +53,7 @@ static enum zo_status check(const struct zo_trainable *tensors, size_t count,
         return ZO_BAD_SAMPLES;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!tensors[i].exact && (tensors[i].k < 1 || tensors[i].k > 126 / width)) {
+        if (!zo_trainable_exact(&tensors[i]) && (tensors[i].k < 1 || tensors[i].k > 126 / width)) {
             return ZO_BAD_STEP;
         }
     }
@@ -101,7 +106,7 @@ static void move_saturated(const struct zo_trainable *tensors, size_t count,
 {
     for (size_t i = 0; i < count; i++) {
         const struct zo_trainable *t = &tensors[i];
-        if (!t->exact) {
+        if (!zo_trainable_exact(t)) {
             const struct zo_stream stream = zo_draw_stream(draw, t);
             zo_saturate(t->state.codes, t->state.n, t->original, t->k, &stream, sample);
             zo_trainable_write(t);
@@ -124,7 +129,7 @@ enum zo_status zo_saturated_losses(const struct zo_trainable *tensors, size_t co
         return ZO_BAD_SAMPLES;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!tensors[i].exact) {
+        if (!zo_trainable_exact(&tensors[i])) {
             copy(tensors[i].original, tensors[i].state.codes, tensors[i].state.n);
         }
     }
@@ -133,7 +138,7 @@ enum zo_status zo_saturated_losses(const struct zo_trainable *tensors, size_t co
         losses[i] = loss->call(loss->context, i + 1);
     }
     for (size_t i = 0; i < count; i++) {
-        if (!tensors[i].exact) {
+        if (!zo_trainable_exact(&tensors[i])) {
             copy(tensors[i].state.codes, tensors[i].original, tensors[i].state.n);
             zo_trainable_write(&tensors[i]);
         }

@@ -13,26 +13,25 @@
 
 /* One tensor under training.
  *
- * stream     number of its random stream
- * k          perturbation in codes
- * exact      1: trained by the exact gradient of the head, else 0
- * rule       how it is updated
- * state      codes and what is kept beside them
- * form       base and unit of a bias; NULLs for weights
- * array      the layer's int32 bias that `form` and codes are written to, NULL for weights
- * rates      learning rates
- * scale      of an exact gradient, before doublings; no channels otherwise
- * original   (state.n,), memory for a copy of the codes, where perturbations saturate; else NULL */
+ * stream        number of its random stream
+ * k             perturbation in codes
+ * rule          how it is updated
+ * state         codes and what is kept beside them
+ * form          base and unit of a bias; NULLs for weights
+ * array         the layer's int32 bias that `form` and codes are written to, NULL for weights
+ * exact_scale   of its exact gradient, before doublings; no channels where zeroth order trains it
+ * rates         learning rates
+ * original      (state.n,), memory for a copy of the codes, where perturbations saturate; else NULL
+ */
 struct zo_trainable {
     uint32_t stream;
     int32_t k;
-    int32_t exact;
     struct zo_update_rule rule;
     struct zo_state state;
     struct zo_bias_codes form;
     int32_t *array;
+    struct zo_ratio exact_scale;
     struct zo_rates rates;
-    struct zo_ratio scale;
     int8_t *original;
 };
 
@@ -51,6 +50,9 @@ struct zo_loss_now {
     int64_t (*call)(void *context, uint32_t pass);
     void *context;
 };
+
+/* Whether the head's exact gradient trains it. */
+int32_t zo_trainable_exact(const struct zo_trainable *t);
 
 /* Bring the codes into effect; weights are in effect at once. */
 void zo_trainable_write(const struct zo_trainable *t);

@@ -2,11 +2,6 @@
 
 #include "fixed_point.h"
 
-static int is_metric(const struct zo_metric *metric)
-{
-    return metric->correct >= 0 && metric->correct <= metric->total && metric->total > 0;
-}
-
 /* M += rs(((n << 16) - M)*(32768 - smoothing), 15); M starts at the first n << 16. */
 static struct zo_fraction smoothed(struct zo_q_scheduler *scheduler, const struct zo_metric *metric)
 {
@@ -40,12 +35,12 @@ static void raise_q(struct zo_q_scheduler *scheduler)
 enum zo_status zo_q_scheduler_step(struct zo_q_scheduler *scheduler,
                                    const struct zo_metric *metric)
 {
-    const int fixed = scheduler->plateau.mode == ZO_SE || scheduler->smoothing > 0;
-    if (!is_metric(metric)
-        || (fixed && scheduler->total != 0 && scheduler->total != metric->total)) {
+    const int fixed = scheduler->plateau.mode == ZO_THRESHOLD_SE || scheduler->smoothing > 0;
+    const int another = scheduler->total != 0 && scheduler->total != metric->total;
+    struct zo_fraction value;
+    if (zo_read_metric(metric, &value) != ZO_OK || (fixed && another)) {
         return ZO_BAD_METRIC;
     }
-    struct zo_fraction value = {metric->correct, metric->total};
     scheduler->total = metric->total;
     if (scheduler->smoothing > 0) {
         value = smoothed(scheduler, metric);
@@ -65,28 +60,5 @@ enum zo_status zo_q_scheduler_step(struct zo_q_scheduler *scheduler,
         scheduler->bad_epochs = 0;
         raise_q(scheduler);
     }
-    return ZO_OK;
-}
-
-enum zo_status zo_early_stopping_step(struct zo_early_stopping *stopping,
-                                      const struct zo_metric *metric, int32_t q, int32_t *stop)
-{
-    const struct zo_plateau any_gain = {{0, 1}, ZO_ABS, stopping->sign};
-    const struct zo_fraction value = {metric->correct, metric->total};
-    if (!is_metric(metric)) {
-        return ZO_BAD_METRIC;
-    }
-    if (stopping->best.denominator == 0
-        || zo_plateau_better(&any_gain, &value, &stopping->best, metric->total)) {
-        stopping->best = value;
-        stopping->stagnant = 0;
-    } else {
-        stopping->stagnant++;
-    }
-    if (q > stopping->q) {
-        stopping->q = q;
-        stopping->stagnant = 0;
-    }
-    *stop = stopping->stagnant >= stopping->patience;
     return ZO_OK;
 }

@@ -1,4 +1,4 @@
-/* How many perturbations q an epoch uses, and when to stop.
+/* How many perturbations q an epoch uses.
  *
  * QScheduler raises q along a ladder when the metric has not improved for `patience` epochs.
  * Twin of zo/schedule.py, for metrics that are counts. */
@@ -8,13 +8,6 @@
 #include <stddef.h>
 
 #include "metric.h"
-#include "status.h"
-
-/* Counts of an epoch: 0 <= correct <= total. */
-struct zo_metric {
-    int32_t correct;
-    int32_t total;
-};
 
 /* Settings, then the state that a checkpoint keeps.
  *
@@ -48,25 +41,5 @@ struct zo_q_scheduler {
  * returns   ZO_BAD_METRIC */
 enum zo_status zo_q_scheduler_step(struct zo_q_scheduler *scheduler,
                                    const struct zo_metric *metric);
-
-/* Stop after `patience` epochs without a new best; a rise of q starts the count again.
- *
- * sign   1 when larger is better, -1 when smaller is
- * best   denominator 0 before the first metric
- * q      the largest so far, 0 at first */
-struct zo_early_stopping {
-    int32_t patience;
-    int32_t sign;
-    struct zo_fraction best;
-    int32_t stagnant;
-    int32_t q;
-};
-
-/* Take an epoch's metric and the q of the next epoch.
- *
- * stop      out: 1 when training should stop, else 0
- * returns   ZO_BAD_METRIC */
-enum zo_status zo_early_stopping_step(struct zo_early_stopping *stopping,
-                                      const struct zo_metric *metric, int32_t q, int32_t *stop);
 
 #endif

@@ -31,22 +31,29 @@ static int64_t loss_now(void *context, uint32_t pass)
     return loss_of(work->step, work->batch, outputs.logits);
 }
 
-/* What makes a step impossible, before anything has moved. */
-static enum zo_status check(const struct work *work)
+/* What makes a step impossible for one tensor, before anything has moved. */
+static enum zo_status check_tensor(const struct work *work, const struct zo_trainable *t)
 {
     const struct zo_step *step = work->step;
     const struct zo_draw *draw = work->draw;
+    struct zo_ratio ratio;
+    if (zo_rates_at(&t->rates, draw->q, draw->step, step->multiplier, &ratio) != ZO_OK) {
+        return ZO_BAD_RATE;
+    }
+    if (zo_trainable_exact(t)) {
+        return zo_doubled_scale(&t->exact_scale, t->state.doublings, (int32_t)work->batch->images,
+                                step->right_shift, &ratio);
+    }
+    return step->estimator == ZO_ESTIMATOR_CENTRED && draw->q < 2 ? ZO_BAD_SAMPLES : ZO_OK;
+}
+
+static enum zo_status check(const struct work *work)
+{
+    const struct zo_step *step = work->step;
     for (size_t i = 0; i < step->count; i++) {
-        const struct zo_trainable *t = &step->tensors[i];
-        struct zo_ratio rate;
-        if (t->exact) {
-            continue;
-        }
-        if (step->estimator == ZO_CENTRED && draw->q < 2) {
-            return ZO_BAD_SAMPLES;
-        }
-        if (zo_rates_at(&t->rates, draw->q, draw->step, step->multiplier, &rate) != ZO_OK) {
-            return ZO_BAD_RATE;
+        const enum zo_status status = check_tensor(work, &step->tensors[i]);
+        if (status != ZO_OK) {
+            return status;
         }
     }
     if (step->user_loss != NULL) {
@@ -74,10 +81,10 @@ static enum zo_status sample_losses(struct work *work)
 {
     const struct zo_step *step = work->step;
     const struct zo_loss_now now = {loss_now, work};
-    if (step->perturbation == ZO_SATURATE) {
+    if (step->perturbation == ZO_PERTURBATION_SATURATE) {
         return zo_saturated_losses(step->tensors, step->count, &now, work->draw, step->losses);
     }
-    if (step->estimator == ZO_CENTRAL) {
+    if (step->estimator == ZO_ESTIMATOR_CENTRAL) {
         return zo_central_losses(step->tensors, step->count, &now, work->draw, step->losses);
     }
     return zo_one_sided_losses(step->tensors, step->count, &now, work->draw, step->losses);
@@ -90,14 +97,16 @@ static int64_t estimate(const struct work *work, int64_t base, int32_t k)
     const size_t q = (size_t)work->draw->q;
     const int32_t images = (int32_t)work->batch->images;
     struct zo_estimate found = {step->c, 0};
-    if (step->estimator == ZO_CENTRAL) {
+    if (step->estimator == ZO_ESTIMATOR_CENTRAL) {
         zo_central(step->losses, q, &step->losses[q], k, images, &found);
-    } else if (step->estimator == ZO_CENTRED) {
+    } else if (step->estimator == ZO_ESTIMATOR_CENTRED) {
         (void)zo_centred(base, step->losses, q, k, images, &found);
+    } else if (step->estimator == ZO_ESTIMATOR_SIGN) {
+        zo_sign(base, step->losses, q, k, images, &found);
     } else {
         zo_one_sided(base, step->losses, q, k, images, &found);
     }
-    return step->perturbation == ZO_SATURATE ? found.den * k : found.den;
+    return step->perturbation == ZO_PERTURBATION_SATURATE ? found.den * k : found.den;
 }
 
 /* gradient (n,) of the weights from `first` on, by zeroth order. */
@@ -109,7 +118,7 @@ static void estimated_gradient(const struct work *work, const struct zo_trainabl
     for (size_t i = 0; i < n; i++) {
         gradient[i] = 0;
     }
-    if (work->step->perturbation == ZO_SATURATE) {
+    if (work->step->perturbation == ZO_PERTURBATION_SATURATE) {
         zo_accumulate_steps(gradient, n, work->step->c, q, &t->state.codes[first], t->k, &stream,
                             first);
     } else {
@@ -136,16 +145,6 @@ static void exact_gradient(const struct work *work, const struct zo_trainable *t
     }
 }
 
-/* What the head's exact gradient is multiplied with, doublings included. */
-static struct zo_ratio exact_scale(const struct zo_step *step, const struct zo_trainable *t)
-{
-    const struct zo_ratio scale = {t->scale.multiplier, step->right_shift, t->scale.channels};
-    for (size_t c = 0; c < scale.channels; c++) {
-        step->right_shift[c] = t->scale.right_shift[c] - t->state.doublings[c];
-    }
-    return scale;
-}
-
 /* New codes of one tensor, brought into effect. */
 static void update(const struct work *work, struct zo_trainable *t, int64_t base)
 {
@@ -153,17 +152,18 @@ static void update(const struct work *work, struct zo_trainable *t, int64_t base
     const struct zo_stream stream = zo_rounding_stream(draw->seed, draw->step, t->stream);
     int32_t multiplier, right_shift;
     struct zo_ratio scale = {&multiplier, &right_shift, 1}, rate;
-    (void)zo_rates_at(&t->rates, t->exact ? t->rates.rungs[0] : draw->q, draw->step,
-                      work->step->multiplier, &rate);
-    if (t->exact) {
-        scale = exact_scale(work->step, t);
+    const int32_t exact = zo_trainable_exact(t);
+    (void)zo_rates_at(&t->rates, draw->q, draw->step, work->step->multiplier, &rate);
+    if (exact) {
+        (void)zo_doubled_scale(&t->exact_scale, t->state.doublings, (int32_t)work->batch->images,
+                               work->step->right_shift, &scale);
     } else {
         zo_gradient_scale(estimate(work, base, t->k), 1, &multiplier, &right_shift);
     }
     for (size_t first = 0; first < t->state.n; first += TILE) {
         int64_t gradient[TILE];
         const size_t rest = t->state.n - first, n = rest < TILE ? rest : TILE;
-        (t->exact ? exact_gradient : estimated_gradient)(work, t, first, gradient, n);
+        (exact ? exact_gradient : estimated_gradient)(work, t, first, gradient, n);
         zo_update_part(&t->state, first, gradient, n, &scale, &rate, &t->rule, &stream);
     }
     zo_trainable_write(t);
@@ -181,7 +181,7 @@ static int64_t mean(const int64_t *losses, size_t n)
 static int has_exact(const struct zo_step *step)
 {
     for (size_t i = 0; i < step->count; i++) {
-        if (step->tensors[i].exact) {
+        if (zo_trainable_exact(&step->tensors[i])) {
             return 1;
         }
     }
@@ -191,7 +191,7 @@ static int has_exact(const struct zo_step *step)
 static int has_perturbed(const struct zo_step *step)
 {
     for (size_t i = 0; i < step->count; i++) {
-        if (!step->tensors[i].exact) {
+        if (!zo_trainable_exact(&step->tensors[i])) {
             return 1;
         }
     }
@@ -202,7 +202,8 @@ enum zo_status zo_step(const struct zo_step *step, const struct zo_batch *batch,
                        const struct zo_draw *draw, int64_t *loss)
 {
     struct work work = {step, batch, draw, NULL};
-    const int exact = has_exact(step), needs_base = exact || step->estimator != ZO_CENTRAL;
+    const int exact = has_exact(step);
+    const int needs_base = exact || step->estimator != ZO_ESTIMATOR_CENTRAL;
     enum zo_status status = check(&work);
     if (status != ZO_OK) {
         return status;

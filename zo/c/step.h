@@ -13,7 +13,7 @@
 #include "loss.h"
 #include "sampling.h"
 
-enum zo_perturbation { ZO_CLIP, ZO_SATURATE };
+enum zo_perturbation { ZO_PERTURBATION_CLIP, ZO_PERTURBATION_SATURATE };
 
 /* What a forward pass gives.
  *
@@ -51,7 +51,7 @@ struct zo_user_loss {
  * loss           cross-entropy; its exponent grows when the logits' scale doubles
  * user_loss      instead of `loss`, or NULL
  * feature_zero_point   of what the head reads
- * losses         memory for q numbers, 2q for ZO_CENTRAL
+ * losses         memory for q numbers, 2q for the central estimator
  * c              memory for q numbers
  * error          memory for B*C numbers, or NULL when no tensor is exact
  * multiplier     memory for as many numbers as any tensor has channels, and
@@ -73,10 +73,11 @@ struct zo_step {
 
 /* Train on one batch.
  *
- * draw      seed, steps done before this one, and q, which counts only where something is perturbed
- * loss      out: of the batch before the step, summed over the images. ZO_CENTRAL does without the
- *           unperturbed loss, and gives the mean of its own
- * returns   ZO_BAD_LABEL, ZO_BAD_SAMPLES, ZO_BAD_STEP or ZO_BAD_RATE; no code has changed then */
+ * draw      seed, steps done before this one, and q
+ * loss      out: of the batch before the step, summed over the images. The central estimator does
+ *           without the unperturbed loss, and gives the mean of its own
+ * returns   ZO_BAD_LABEL, ZO_BAD_SAMPLES, ZO_BAD_STEP, ZO_BAD_RATE or ZO_BAD_RANGE (of an exact
+ *           gradient); no code has changed then */
 enum zo_status zo_step(const struct zo_step *step, const struct zo_batch *batch,
                        const struct zo_draw *draw, int64_t *loss);
 

@@ -174,20 +174,20 @@ static size_t apply(struct zo_state *state, const struct tile *tile, const int32
     int8_t *codes = &state->codes[tile->start];
     const struct zo_rails *between = &rule->rails;
     const size_t n = tile->size, inner = tile->inner;
-    if (rule->name == ZO_ERROR_FEEDBACK) {
+    if (rule->name == ZO_RULE_ERROR_FEEDBACK) {
         return zo_error_feedback(codes, n, &state->residual[tile->start], momentum, rate, between,
                                  inner);
     }
-    if (rule->name == ZO_NEAREST) {
+    if (rule->name == ZO_RULE_NEAREST) {
         return zo_nearest(codes, n, momentum, rate, between, inner);
     }
-    if (rule->name == ZO_STOCHASTIC) {
+    if (rule->name == ZO_RULE_STOCHASTIC) {
         uint32_t words[TILE];
         zo_fill_words(stream, 0, tile->start, words, n);
         return zo_stochastic(codes, n, momentum, rate, between, inner, words);
     }
     return zo_threshold(codes, n, momentum, rate, between, inner,
-                        rule->name == ZO_THRESHOLD ? rule->threshold : 1);
+                        rule->name == ZO_RULE_THRESHOLD ? rule->threshold : 1);
 }
 
 /* One tile of `zo_update`; gradient is the tile's. */

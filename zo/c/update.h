@@ -16,7 +16,13 @@
 #include "fixed_point.h"
 #include "perturb.h"
 
-enum zo_rule { ZO_ERROR_FEEDBACK, ZO_NEAREST, ZO_STOCHASTIC, ZO_THRESHOLD, ZO_SIGN };
+enum zo_rule {
+    ZO_RULE_ERROR_FEEDBACK,
+    ZO_RULE_NEAREST,
+    ZO_RULE_STOCHASTIC,
+    ZO_RULE_THRESHOLD,
+    ZO_RULE_SIGN
+};
 
 /* A trainable tensor and what training keeps beside it; every array is changed in place.
  *
@@ -38,7 +44,7 @@ struct zo_state {
 /* How a gradient changes codes.
  *
  * beta        momentum in Q15, 0..32767; 0 turns it off and saves its buffer
- * threshold   of ZO_THRESHOLD, in 2^-16 code, above 0 */
+ * threshold   of ZO_RULE_THRESHOLD, in 2^-16 code, above 0 */
 struct zo_update_rule {
     enum zo_rule name;
     struct zo_rails rails;
@@ -55,7 +61,7 @@ void zo_gradient_scale(int64_t den, size_t channels, int32_t *multiplier, int32_
  * gradient   g (n,)
  * scale      (G, shift) from `zo_gradient_scale`, or of the exact head
  * rate       (Lt, Ls) of this step, from `zo_rates_at`, without doublings
- * stream     `zo_rounding_stream` of this step and tensor; only ZO_STOCHASTIC reads it
+ * stream     `zo_rounding_stream` of this step and tensor; only ZO_RULE_STOCHASTIC reads it
  * Takes 2 KB of stack. */
 size_t zo_update(struct zo_state *state, const int64_t *gradient, const struct zo_ratio *scale,
                  const struct zo_ratio *rate, const struct zo_update_rule *rule,

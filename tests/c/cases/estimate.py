@@ -52,9 +52,9 @@ def _coefficients(random: np.random.Generator, q: int) -> Iterator[Case]:
         yield Case("zo_centred", given, {"return": status("OK"), **expected})
     expected = _estimate(estimate.central(losses, minus, k, batch))
     yield Case("zo_central", {"plus": losses, "minus": minus, **shared}, expected)
-    signed = estimate.sign_only(one, k, batch)
-    given = {"estimate": {"c": one.c.copy(), "den": one.den}, "q": q, "k": k, "batch": batch}
-    yield Case("zo_sign_only", given, {"estimate.c": signed.c, "estimate.den": signed.den})
+    yield Case("zo_sign", given, _estimate(estimate.sign(base, losses, k, batch)))
+    equal = {**given, "losses": np.full(q, base)}
+    yield Case("zo_sign", equal, _estimate(estimate.sign(base, equal["losses"], k, batch)))
 
 
 def _too_few() -> Case:

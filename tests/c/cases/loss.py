@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from zo import exact_head, loss
+from zo.fixed_point import Ratio
 
 from ..records import Case
-from .arguments import status
+from .arguments import ratio, status
 
 CLASSES = (1, 2, 3, 10, 100, 2047)
 SCALES = (0.001, 0.04, 0.5, 1.999)
@@ -25,6 +26,7 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
         given = {"outputs": one, "n": n, "targets": two}
         yield Case("zo_squared_error", given, {"return": expected})
     yield from _labels(random)
+    yield from _doubled_scales(random)
     for batch, classes, features in ((1, 1, 1), (3, 5, 40), (8, 10, 7), (2, 3, 300)):
         yield from _outer_products(random, batch, classes, features)
 
@@ -61,7 +63,7 @@ def _cross_entropy(random: np.random.Generator, classes: int, scale: float) -> I
     given = {**flat, "c": classes, "labels": narrow, "exp": made.exp, "loss": made.loss}
     given["log"] = loss.log_table()
     yield Case("zo_cross_entropy", {**given, **room}, {"sums": sums})
-    given = {"loss": cross_entropy(made), **flat, "targets": narrow, **room}
+    given = {"loss": cross_entropy(made), **flat, "labels": narrow, **room}
     yield Case("zo_cross_entropy_each", given, {"sums": sums})
     given = {"loss": cross_entropy(made), "batch": batch}
     yield Case("zo_cross_entropy_bound", given, {"return": made.bound(batch)})
@@ -97,6 +99,30 @@ def _labels(random: np.random.Generator) -> Iterator[Case]:
         given = {"labels": labels, "n": 8, "classes": 10}
         result = status("OK" if wrong is None else "BAD_LABEL")
         yield Case("zo_check_labels", given, {"return": result})
+
+
+def _doubled_scales(random: np.random.Generator) -> Iterator[Case]:
+    """Scales that just fit int64 after their doublings, and some that do not."""
+    for batch in (1, 8, 2**20):
+        for shift in (0, 3, -8, -21, -22, -23, -24):
+            multiplier = random.integers(1 << 15, 1 << 16, 5)
+            scale = Ratio(multiplier, shift + random.integers(0, 3, 5))
+            doublings = random.integers(0, 4, 5).astype(np.int32)
+            yield _doubled_scale(scale, doublings, batch)
+
+
+def _doubled_scale(scale: Ratio, doublings: np.ndarray, batch: int) -> Case:
+    try:
+        exact_head.doubled_scale(scale, doublings, batch)
+        result = status("OK")
+    except ValueError:
+        result = status("BAD_RANGE")
+    given = {"scale": ratio(scale), "doublings": doublings, "batch": batch}
+    room = np.zeros(doublings.size, np.int32)
+    given |= {"right_shift": room, "doubled": ratio(Ratio(scale.multiplier, room))}
+    right_shift = scale.right_shift - doublings
+    expected = {"return": result, "right_shift": right_shift, "doubled.channels": doublings.size}
+    return Case("zo_doubled_scale", given, expected)
 
 
 def _outer_products(

@@ -1,4 +1,4 @@
-"""Calls of zo/c/rate.c, zo/c/metric.c and zo/c/schedule.c."""
+"""Calls of zo/c/rate.c, metric.c, schedule.c and early_stopping.c."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from zo import metric
+from zo.early_stopping import EarlyStopping
 from zo.rate import LearningRate, Rates, cosine_table
-from zo.schedule import EarlyStopping, QScheduler
+from zo.schedule import QScheduler
 
 from ..records import Case
 from .arguments import ratio, status
@@ -28,8 +29,9 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
             for _ in range(4):
                 yield from _epochs(random, mode, smoothing)
     yield from _refusals()
-    for mode in ("max", "min"):
-        yield from _stopping(random, mode)
+    yield from _metrics()
+    for patience in (1, 4):
+        yield from _stopping(random, patience)
 
 
 def rates(made: Rates) -> dict[str, Any]:
@@ -152,25 +154,33 @@ def _refusals() -> Iterator[Case]:
             yield Case("zo_q_scheduler_step", given, {"return": status("BAD_METRIC"), **same})
 
 
-def _early_stopping(made: EarlyStopping, sign: int, total: int) -> dict[str, Any]:
+def _metrics() -> Iterator[Case]:
+    for correct, total in ((0, 1), (7, 7), (8, 7), (-1, 7), (0, 0), (0, -1), (LARGEST, LARGEST)):
+        given = {"metric": {"correct": correct, "total": total}, "value": NONE}
+        legal = 0 <= correct <= total and total > 0
+        value = {"numerator": correct, "denominator": total} if legal else NONE
+        result = {"return": status("OK" if legal else "BAD_METRIC"), **flat(value, "value")}
+        yield Case("zo_read_metric", given, result)
+
+
+def _early_stopping(made: EarlyStopping, patience: int, total: int) -> dict[str, Any]:
     saved = made.state_dict()
     best = NONE if saved["best"] is None else _fraction(Fraction(*saved["best"]), total)
-    counts = {name: saved[name] for name in ("stagnant", "q")}
-    return {"patience": made.patience, "sign": sign, "best": best, **counts}
+    return {"patience": patience, "best": best, "stagnant": saved["stagnant"], "q": saved["q"]}
 
 
-def _stopping(random: np.random.Generator, mode: str) -> Iterator[Case]:
-    made, sign, total, q = EarlyStopping(4, mode), 1 if mode == "max" else -1, 1797, 8
+def _stopping(random: np.random.Generator, patience: int) -> Iterator[Case]:
+    made, total, q = EarlyStopping(patience), int(random.choice([10, LARGEST])), 8
     for _ in range(40):
         q *= 1 + int(random.random() < 0.2)
         n = int(random.integers(0, total + 1))
-        given = {"stopping": _early_stopping(made, sign, total), "q": q}
+        given = {"stopping": _early_stopping(made, patience, total), "q": q}
         given |= {"metric": {"correct": n, "total": total}, "stop": np.array([5], np.int32)}
         stop = np.array([made.step((n, total), q)], np.int32)
-        expected = flat(_early_stopping(made, sign, total), "stopping")
+        expected = flat(_early_stopping(made, patience, total), "stopping")
         result = {"return": status("OK"), **expected, "stop": stop}
         yield Case("zo_early_stopping_step", given, result)
-    given = {**given, "stopping": _early_stopping(made, sign, total)}
+    given = {**given, "stopping": _early_stopping(made, patience, total)}
     given["metric"] = {"correct": 2, "total": 1}
     result = {"return": status("BAD_METRIC"), **expected, "stop": given["stop"]}
     yield Case("zo_early_stopping_step", given, result)

@@ -10,7 +10,6 @@ import numpy as np
 from npusim import Session
 from zo.batch import Batch, Outputs
 from zo.estimate import ESTIMATORS
-from zo.exact_head import head_scale
 from zo.loss import CrossEntropy, cross_entropy_loss
 from zo.options import PERTURBATIONS, Options, Reuse
 from zo.perturb import FULL_RANGE
@@ -48,7 +47,7 @@ class Recording(NamedTuple):
 def start(session: Session, parts: Sequence[Any], schedule: Schedule, options: Options) -> Run:
     """A run whose every forward can be recorded, before its first step."""
     options = replace(options, reuse=Reuse(prefix=True, signs=False))
-    run, _ = prepare(session, *parts, schedule, options)
+    run = prepare(session, *parts, schedule, options)
     run.start()
     return run
 
@@ -60,7 +59,7 @@ def record(run: Run, steps: int) -> Recording:
     originals = [np.zeros_like(t.state.codes) for t in tensors]
     for number, rows in list(run.batches())[:steps]:
         originals = [t.state.codes.copy() for t in tensors]
-        draw = Draw(run.options.seed, number, run.scheduler.q if run.step.group.perturbed else 0)
+        draw = Draw(run.options.seed, number, run.scheduler.q)
         batch = run.train.batch(rows)
         seen: list[Outputs] = []
         made.losses.append(run.step(_watched(run, batch, made, seen), draw))
@@ -113,21 +112,13 @@ def trainable(run: Run, t: Trainable) -> dict[str, Any]:
         form = {"base": t.form.base.copy(), "unit": t.form.unit.copy()}
     none = {"multiplier": None, "right_shift": None, "channels": 0}
     return {
-        "stream": t.stream, "k": t.k, "exact": int(t.exact), "rule": update_rule(t.rule),
+        "stream": t.stream, "k": t.k, "rule": update_rule(t.rule),
         "state": state(t.state), "form": form,
         "array": None if t.array is None else t.array.copy(),
+        "exact_scale": none if t.exact_scale is None else ratio(t.exact_scale),
         "rates": rates(run.step.rates[t.name]),
-        "scale": _exact_scale(run, t) if t.exact else none,
         "original": np.zeros(t.state.codes.size, np.int8) if saturates else None,
     }  # fmt: skip
-
-
-def _exact_scale(run: Run, t: Trainable) -> dict[str, Any]:
-    """Of the head's exact gradient, before doublings."""
-    assert run.step.classifier is not None
-    scale = run.step.classifier.feature_scale if t.form is None else 1.0
-    undoubled = np.zeros_like(t.state.doublings)
-    return ratio(head_scale(scale, t.scales, run.options.batch, undoubled))
 
 
 def _watched(run: Run, batch: Batch, made: Recording, seen: list[Outputs]) -> Batch:
