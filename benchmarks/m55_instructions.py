@@ -1,6 +1,6 @@
 """How many instructions does zo's C code take on a Cortex-M55, with and without Helium?
 
-    python benchmarks/m55_instructions.py [--weights 12800] [--samples 8]
+    python benchmarks/m55_instructions.py [--weights 12800]
 
 Executed instructions, counted by a plugin of QEMU's mps3-an547 inside the code under test and the
 compiler's own functions: not cycles, which QEMU does not know. One call is measured at a time, and
@@ -30,29 +30,33 @@ from c.records import Case, encode
 from c.toolchain import FIRMWARE, RULES, TARGETS, Code, Runner, code
 
 SEED = 20261202
+SAMPLES = (8, 64)
 
 
-def calls(weights: int, samples: int) -> dict[str, tuple[Case, int]]:
+def calls(weights: int) -> dict[str, tuple[Case, int]]:
     """(call, how many things it does) by what is counted."""
     random = np.random.default_rng(SEED)
     between = perturb.rails(1)
     codes = random.integers(between.lo, between.hi + 1, weights).astype(np.int8)
     stream = arguments.stream(prng.sign_stream(SEED, 1, 2))
     move = {"weights": codes, "n": weights, "k": 1, "stream": stream, "sample": 3}
-    c = random.integers(-(2**40), 2**40, samples)
-    gradient = np.zeros(weights, np.int64)
-    sums = {"gradient": gradient, "n": weights, "c": c, "m": samples, "stream": stream}
-    signs = {"stream": stream, "sample": 3, "first": 0, "z": codes, "n": weights}
     return {
-        "perturbed weight": (Case("zo_perturb", move, {}), weights),
-        "advanced weight": (Case("zo_advance", move, {}), weights),
-        "sign": (Case("zo_fill_signs", signs, {}), weights),
-        "accumulated weight and sample": (
-            Case("zo_accumulate_signs", {**sums, "sample": 0, "first": 0}, {}),
-            weights * samples,
-        ),
-        "updated weight": (_update(codes, random), weights),
+        "weight perturbed": (Case("zo_perturb", move, {}), weights),
+        "weight moved from sample to sample": (Case("zo_advance", move, {}), weights),
+        **{
+            f"weight accumulated, each of {m} samples": (
+                _accumulate(weights, random.integers(-(2**40), 2**40, m), stream),
+                weights * m,
+            )
+            for m in SAMPLES
+        },
+        "weight updated": (_update(codes, random), weights),
     }
+
+
+def _accumulate(weights: int, c: np.ndarray, stream: dict[str, int]) -> Case:
+    given = {"gradient": np.zeros(weights, np.int64), "n": weights, "c": c, "m": c.size}
+    return Case("zo_accumulate_signs", {**given, "stream": stream, "sample": 0, "first": 0}, {})
 
 
 def _update(codes: np.ndarray, random: np.random.Generator) -> Case:
@@ -107,15 +111,15 @@ class Counter:
         return start, start + size
 
 
-def measure(kind: str, folder: Path, weights: int, samples: int) -> dict[str, float]:
+def measure(kind: str, folder: Path, weights: int) -> dict[str, float]:
     """Instructions of everything in `calls`, and of Philox alone."""
     counter = Counter(kind, code(zo.c_sources()), folder)
-    made = calls(weights, samples)
+    made = calls(weights)
     found = {what: round(counter.count(case) / times, 3) for what, (case, times) in made.items()}
-    case, _ = made["perturbed weight"]
+    case, _ = made["weight perturbed"]
     philox = "zo_philox4x32" if kind == "scalar" else "zo_four_blocks"
     blocks = -(-weights // 128)
-    found["Philox block of 128 bits"] = round(counter.count(case, philox) / blocks, 2)
+    found["Philox, 128 bits"] = round(counter.count(case, philox) / blocks, 2)
     return found
 
 
@@ -126,12 +130,11 @@ def _version(*command: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", type=int, default=12800, help="as a head of 1280 x 10 has")
-    parser.add_argument("--samples", type=int, default=8)
     options = parser.parse_args()
-    result: dict = {"weights": options.weights, "samples": options.samples}
+    result: dict = {"weights": options.weights}
     for kind in ("scalar", "mve"):
         with tempfile.TemporaryDirectory() as folder:
-            result[kind] = measure(kind, Path(folder), options.weights, options.samples)
+            result[kind] = measure(kind, Path(folder), options.weights)
     result["options"] = " ".join(RULES[1:3])
     result["compiler"] = _version("arm-none-eabi-gcc", "--version")
     result["simulator"] = _version("qemu-system-arm", "--version")
