@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,16 @@ CONDITION = re.compile(r"#if (!?)defined\(__ARM_FEATURE_MVE\)")
 
 def compile_to(folder, source, *options):
     output = folder / f"{source.stem}.o"
-    command = ["gcc", *RULES, *options, "-c", str(source), "-o", str(output)]
+    command = [
+        "gcc",
+        *RULES,
+        "-Wmissing-prototypes",
+        *options,
+        "-c",
+        str(source),
+        "-o",
+        str(output),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return output
@@ -65,6 +75,16 @@ def test_headers_stand_alone(tmp_path, header):
     alone = tmp_path / "alone.c"
     alone.write_text(f'#include "{header.name}"\n#include "{header.name}"\ntypedef int some;\n')
     compile_to(tmp_path, alone, f"-I{header.parent}")
+
+
+def test_the_example_of_the_page_compiles(tmp_path):
+    require("gcc")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "c.md").read_text("utf-8")
+    (example,) = re.findall(r"```c\n(.*?)```", page, re.S)
+    source = tmp_path / "example.c"
+    prototype = "enum zo_status train_batch(void *, const int32_t *, size_t, uint32_t, int32_t,\n"
+    source.write_text(f'#include "step.h"\n{prototype}    int64_t *);\n{example}')
+    compile_to(tmp_path, source, f"-I{HEADERS[0].parent}")
 
 
 @pytest.mark.parametrize("path", zo.c_sources(), ids=lambda path: path.name)

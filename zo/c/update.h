@@ -61,8 +61,7 @@ void zo_gradient_scale(int64_t den, size_t channels, int32_t *multiplier, int32_
  * gradient   g (n,)
  * scale      (G, shift) from `zo_gradient_scale`, or of the exact head
  * rate       (Lt, Ls) of this step, from `zo_rates_at`, without doublings
- * stream     `zo_rounding_stream` of this step and tensor; only ZO_RULE_STOCHASTIC reads it
- * Takes 2 KB of stack. */
+ * stream     `zo_rounding_stream` of this step and tensor; only ZO_RULE_STOCHASTIC reads it */
 size_t zo_update(struct zo_state *state, const int64_t *gradient, const struct zo_ratio *scale,
                  const struct zo_ratio *rate, const struct zo_update_rule *rule,
                  const struct zo_stream *stream);
