@@ -51,7 +51,7 @@ def test_forwards_are_those_of_the_session(estimator, trainable, exact, monkeypa
     ids=lambda method: f"{method.estimator} {method.perturbation} {method.exact_head}",
 )
 @pytest.mark.parametrize(
-    "trainable", [("head",), ("head", "head/bias"), ("stem", "stem/bias", "head")]
+    "trainable", [("head",), ("head", "head/bias"), ("pointwise", "pointwise/bias", "head")]
 )
 def test_signs_and_bytes_are_those_of_the_step(method, trainable, monkeypatch):
     """Signs are counted where NumPy draws them, bytes where codes are brought into effect."""
