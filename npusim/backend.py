@@ -6,7 +6,7 @@ rows that hold others. NPUSIM_ISA in the environment chooses: `numpy`, or `porta
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from .headroom import (
 from .kernels import table
 from .kernels.structs import Requantization
 from .plan import Plan, build_plan
-from .requantization import weighted
+from .requantization import follow, reads_scale, weighted
 
 ISAS = ("portable", "numpy")
 
@@ -111,6 +111,19 @@ def make_backend(graph: Graph, trainable: frozenset[int], threads: int) -> Backe
     return CompiledBackend(graph, trainable, threads)
 
 
+class Following:
+    """Real multipliers that follow the multipliers and shifts a caller changes between runs."""
+
+    def __init__(self, graph: Graph, live: Callable[[int], Requantization]) -> None:
+        bound = {k: weighted(graph, n) for k, n in enumerate(graph.nodes) if n.op in WEIGHTED}
+        self._pairs = [(live(k), r) for k, r in bound.items() if reads_scale(r)]
+
+    def follow(self) -> None:
+        """Bring them up to date, in place."""
+        for live, bound in self._pairs:
+            follow(live, bound)
+
+
 class NumpyBackend:
     """The reference: whole batches in NumPy int64."""
 
@@ -120,6 +133,7 @@ class NumpyBackend:
             i: np.array(t.data) for i, t in enumerate(graph.tensors) if t.data is not None
         }
         self._bound = [_writeable(parameters.bind(graph, node)) for node in graph.nodes]
+        self._following = Following(graph, self.requantization)
 
     def constant(self, tensor: int) -> np.ndarray:
         return self._constants[tensor]
@@ -133,6 +147,7 @@ class NumpyBackend:
     ) -> np.ndarray:
         if not len(source):
             return np.empty((0, leave.width), np.int8)
+        self._following.follow()
         try:
             return self._execute(entry, source, nodes, leave)
         except ArithmeticError:
@@ -170,6 +185,7 @@ class CompiledBackend:
         self._constants = self._plan.constants
         self._threads = threads
         self._arenas: list[np.ndarray] = []
+        self._following = Following(graph, self.requantization)
         self._accumulator = accumulator(graph)
         self._products = {} if wraps_as_int32(self._accumulator) else {
             k: product_bound(graph, node, trainable)
@@ -193,6 +209,7 @@ class CompiledBackend:
     def execute(
         self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool
     ) -> np.ndarray:
+        self._following.follow()
         plan = self._tracing_plan if keep_all else self._plan
         sink = np.empty((len(source), leave.width), np.int8)
         rows, loads, stores = self._rows(plan)[nodes], _moves(plan, entry), _moves(plan, leave)

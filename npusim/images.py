@@ -126,7 +126,9 @@ def to_input(
     raises    ValueError naming `where` when channels or the normalisation do not fit
     """
     shape = image_shape(graph)
-    table = code_table(graph, shape[2], normalization, where)
+    table = code_table(
+        graph.tensors[graph.inputs[0]], shape[2], normalization, where, graph.profile
+    )
     codes = table[np.arange(shape[2]), fit(pixels, shape, where)]
     return np.ascontiguousarray(codes.transpose(2, 0, 1)) if graph.layout == "NCHW" else codes
 
@@ -149,10 +151,16 @@ def fit(pixels: np.ndarray, shape: tuple[int, int, int], where: str) -> np.ndarr
 
 
 def code_table(
-    graph: Graph, channels: int, normalization: Normalization | None, where: str
+    tensor: Tensor,
+    channels: int,
+    normalization: Normalization | None,
+    where: str,
+    profile: str = "tflm",
 ) -> np.ndarray:
-    """(channels, 256) of the input's type: what every pixel value becomes in every channel."""
-    tensor = graph.tensors[graph.inputs[0]]
+    """(channels, 256) of the input's type: what every pixel value becomes in every channel.
+
+    profile   by whose rule real numbers become codes
+    """
     pixels = np.arange(WHITE + 1)
     if normalization is None:
         if tensor.dtype == "float32":
@@ -167,7 +175,7 @@ def code_table(
     real = ((pixels / WHITE - mean[:, np.newaxis]) / std[:, np.newaxis]).astype(np.float32)
     if tensor.dtype == "float32" or tensor.quantization is None:
         return real
-    return input_codes(real, tensor, graph.profile)
+    return input_codes(real, tensor, profile)
 
 
 class _UnfitError(Exception):

@@ -11,7 +11,7 @@ import numpy as np
 
 from .affine import LIMITS, quantization, scale, scale32, zero_point
 from .graph import Graph, Node, Tensor
-from .kernels.structs import REQUANTIZE, TWICE, Requantization
+from .kernels.structs import FLOAT32_EVEN, FLOAT64_AWAY, REQUANTIZE, TWICE, Requantization
 from .multiplier import quantize_multiplier, quantize_multipliers, real_multiplier
 from .profiles import Arithmetic
 from .rules import arithmetic, rounding
@@ -156,6 +156,23 @@ def real_multipliers(multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:
     """The real numbers that multipliers and shifts stand for, float64 (n,), exact."""
     pairs = zip(multiplier.tolist(), shift.tolist(), strict=True)
     return np.array([real_multiplier(m, s) for m, s in pairs], np.float64)
+
+
+def follow(r: Requantization, bound: Requantization) -> None:
+    """Bring r's scales, in place, to its multipliers and shifts, which callers may change.
+
+    bound   r as the node's scales made it; where only shifts have changed since, scales double
+            with them, else they are what multipliers and shifts stand for
+    """
+    if np.array_equal(r.multiplier, bound.multiplier):
+        r.scale[:] = np.ldexp(bound.scale, r.shift - bound.shift)
+    else:
+        r.scale[:] = np.ldexp(r.multiplier.astype(np.float64), r.shift - 31)
+
+
+def reads_scale(r: Requantization) -> bool:
+    """Whether one of its rules computes with the real multiplier."""
+    return not {r.rounding.rule, r.rounding.rest}.isdisjoint((FLOAT32_EVEN, FLOAT64_AWAY))
 
 
 def _single(graph: Graph, node: Node, real: np.ndarray) -> Requantization:

@@ -18,7 +18,7 @@ def to_input(dataset: Dataset, graph: Graph, normalization: Normalization | None
     raises   ValueError when the images cannot be brought to the input's form
     """
     shape, name = image_shape(graph), dataset.name
-    table = code_table(graph, shape[2], normalization, name)
+    table = code_table(graph.tensors[graph.inputs[0]], shape[2], normalization, name, graph.profile)
     nchw = graph.layout == "NCHW"
 
     def change(frame: np.ndarray) -> np.ndarray:
