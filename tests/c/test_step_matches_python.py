@@ -15,8 +15,9 @@ from c.agreement import differences, unchecked
 from c.cases.arguments import status
 from c.cases.step import call, record, start
 from c.records import Case
-from npusim import Session
+from npusim import Graph, Node, Quantization, Session, Tensor
 from npusim.head import with_features
+from zo.data import in_memory
 from zo.loss import ErrorCount
 
 SEED = 2**40 + 5
@@ -64,6 +65,38 @@ def short_run(name):
 @pytest.mark.parametrize("name", RUNS)
 def test_steps_match_python(zo_code, runner, name):
     assert differences(zo_code.declarations, runner, [short_run(name)]) == []
+
+
+def wide_head(classes=150, features=6):
+    """A head with more channels and biases than a step takes at once, and images for it."""
+    rng = np.random.default_rng(SEED)
+    codes = rng.integers(-40, 41, (classes, features)).astype(np.int8)
+    bias = rng.integers(-2000, 2000, classes).astype(np.int32)
+    scale, zeros = rng.uniform(0.001, 0.01, classes).astype(np.float32), np.zeros(classes, np.int64)
+    tensors = (
+        Tensor("x", (1, 1, 1, features), "int8", "input",
+               Quantization(np.array([0.03]), np.array([-20]))),
+        Tensor("head", codes.shape, "int8", "constant", Quantization(scale, zeros, 0), codes, 1),
+        Tensor("head/bias", bias.shape, "int32", "constant",
+               Quantization(scale * np.float32(0.03), zeros, 0), bias, 2),
+        Tensor("logits", (1, classes), "int8", "activation",
+               Quantization(np.array([0.05]), np.array([0]))),
+    )  # fmt: skip
+    attributes = {"activation": "none", "keep_dims": False}
+    node = Node("fully_connected", "fully_connected_0", (0, 1, 2), (3,), attributes)
+    x = rng.integers(-128, 128, (24, 1, 1, features)).astype(np.int8)
+    labels = rng.integers(0, classes, len(x))
+    data = in_memory("random", x, labels, tuple(map(str, range(classes))))
+    return Graph("wide head", tensors, (node,), (0,), (3,)), data
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["zeroth order", "exact"])
+def test_steps_of_a_wide_head_match_python(zo_code, runner, exact):
+    graph, data = wide_head()
+    session = Session(graph, trainable=["head", "head/bias"], threads=1)
+    options = zo.Options(epochs=1, batch=8, seed=SEED, method=zo.Method(exact_head=exact))
+    run = start(session, (data, data), zo.Constant(3), options)
+    assert differences(zo_code.declarations, runner, [call(run, record(run, 3))]) == []
 
 
 @pytest.mark.parametrize("name", RUNS)

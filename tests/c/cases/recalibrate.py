@@ -112,7 +112,7 @@ def _biases(random: np.random.Generator, channels: int, beta: int) -> Iterator[C
     rule = update.UpdateRule("error_feedback", perturb.rails(1), beta)
     made = draw_state(random, (channels, 1, 1), rule)
     unit = (1 << random.integers(0, 20, channels)).astype(np.int32)
-    unit[::3] = 1
+    unit[::3], unit[1::3] = 1, 2
     base = random.integers(-(2**30), 2**30, channels).astype(np.int32)
     form, values = bias.BiasCodes(base, unit), np.zeros(channels, np.int32)
     bias.write_bias(values, form, made.codes)
@@ -120,7 +120,7 @@ def _biases(random: np.random.Generator, channels: int, beta: int) -> Iterator[C
     given = {"bias": np.zeros(channels, np.int32), "c": channels, "form": plain}
     same = {f"form.{key}": array.copy() for key, array in plain.items()}
     yield Case("zo_write_bias", {**given, "codes": made.codes.copy()}, {"bias": values, **same})
-    marked = random.random(channels) < 0.6
+    marked = random.random(channels) < 0.7
     given = {"form": plain, "state": state(made), "bias": values.copy()}
     given["channels"] = marked.astype(np.int32)
     bias.rebase(form, made, values, np.flatnonzero(marked).tolist())
