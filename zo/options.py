@@ -79,9 +79,10 @@ class Method:
             _one_of(name, getattr(self, name), allowed)
         if not 0 <= self.momentum < 1:
             raise ValueError(f"method: momentum must be in 0..1, below 1, got {self.momentum}")
+        highest = MAX_STEP // 2 if self.estimator == "central" else MAX_STEP
         for k in _each(self.k):
-            if not 1 <= k <= MAX_STEP:
-                raise ValueError(f"method: k must be 1..{MAX_STEP} weight steps, got {k}")
+            if not 1 <= k <= highest:
+                raise ValueError(f"method: k must be 1..{highest} weight steps, got {k}")
         for lr in _each(self.lr):
             if not 0 < lr < math.inf:
                 raise ValueError(f"method: lr must be finite and above 0, got {lr}")

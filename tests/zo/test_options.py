@@ -15,6 +15,8 @@ from zo.loss import ErrorCount
         ({"decay": "step"}, "decay must be one of cosine, constant, got 'step'"),
         ({"space": "float"}, "space must be one of real, integer, got 'float'"),
         ({"rule": "floor"}, "rule must be one of error_feedback"),
+        ({"k": 127}, r"k must be 1\.\.126 weight steps, got 127"),
+        ({"estimator": "central", "k": 64}, r"k must be 1\.\.63 weight steps, got 64"),
         ({"momentum": 1.0}, r"momentum must be in 0\.\.1, below 1, got 1\.0"),
         (
             {"perturbation": "saturate", "estimator": "central"},
