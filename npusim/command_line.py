@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from .formats import load
 from .graph import Accumulator, Graph
+from .neural_art.given import read_parameters
 from .profiles import PROFILES
 
 DONE, NEGATIVE, FAILED = 0, 1, 2
@@ -96,12 +97,19 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="BITS[:RULE]",
         help="8..64 bits; when a sum does not fit: wrap (default), saturate or error",
     )
+    group.add_argument(
+        "--parameters",
+        type=Path,
+        metavar="FILE.json",
+        help='given parameters of profile neural-art: {"*": {"ties": "up"}, "conv2d_0": {"s0": 3}}',
+    )
 
 
 def load_model(path: Path, arguments: argparse.Namespace) -> Graph:
     """The model of a file, read as the options of `add_model_options` say."""
+    given = None if arguments.parameters is None else read_parameters(arguments.parameters)
     graph = load(path, profile=arguments.profile, input_size=arguments.input_size,
-                 layout=arguments.layout)  # fmt: skip
+                 layout=arguments.layout, parameters=given)  # fmt: skip
     if arguments.accumulator is not None:
         graph = replace(graph, accumulator=arguments.accumulator)
     return graph

@@ -24,6 +24,7 @@ from .kernels.structs import (
     Softmax,
 )
 from .multiplier import quantize_multiplier, quantize_multipliers
+from .neural_art import stored as neural_art
 from .profiles import find_profile
 from .shapes import window_2d
 
@@ -211,8 +212,15 @@ def rescale(graph: Graph, node: Node) -> Rescale:
     return Rescale(zero_point(x), zero_point(y), multiplier, shift, *clamp)
 
 
+def geometry(graph: Graph, node: Node) -> Conv2d | FullyConnected:
+    """What a weighted node sums."""
+    return (fully_connected if node.op == "fully_connected" else conv2d)(graph, node)
+
+
 def bind(graph: Graph, node: Node) -> tuple[NamedTuple, ...]:
     """The structs the node's kernel takes; empty for operators that only move data."""
+    if neural_art.on_hardware(graph, node):
+        return _on_neural_art(graph, node)
     if node.op in ("conv2d", "depthwise_conv2d"):
         return conv2d(graph, node), requantization(graph, node)
     if node.op == "fully_connected":
@@ -221,6 +229,17 @@ def bind(graph: Graph, node: Node) -> tuple[NamedTuple, ...]:
         return ()
     single = _SINGLE.get(node.op)
     return () if single is None else (single(graph, node),)
+
+
+def _on_neural_art(graph: Graph, node: Node) -> tuple[NamedTuple, ...]:
+    """The structs of a node whose Neural-ART parameters are settled."""
+    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    if node.op == "mean":
+        return (neural_art.mean(node, x.shape[3]),)
+    clamp = activation_range(y, node.attributes["activation"])
+    if node.op == "add":
+        return (neural_art.add(node, clamp),)
+    return geometry(graph, node), neural_art.weighted(node, clamp)
 
 
 _SINGLE: Mapping[str, Callable[[Graph, Node], NamedTuple]] = {

@@ -42,6 +42,12 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
             rule="double_rounding",
             accumulator=Accumulator(32, "wrap"),
         ),
+        "neural-art": Profile(
+            name="neural-art",
+            reference="ST Neural-ART of STM32N6, given its parameters",
+            rule="double_rounding",
+            accumulator=Accumulator(64, "wrap"),
+        ),
     }
 )
 

@@ -38,6 +38,11 @@ OPERATIONS = (
     *(f"quantize_{code}" for code in CODE_TYPES),
     *(f"dequantize_{code}" for code in CODE_TYPES),
     *(f"rescale_{x}_{y}" for x, y in RESCALES),
+    "neural_art_conv2d",
+    "neural_art_depthwise_conv2d",
+    "neural_art_fully_connected",
+    "neural_art_add",
+    "neural_art_mean",
 )
 (
     CONV2D,
@@ -59,6 +64,13 @@ OPERATIONS = (
 ) = range(16)
 DEQUANTIZE = QUANTIZE + len(CODE_TYPES)
 RESCALE = DEQUANTIZE + len(CODE_TYPES)
+(
+    NEURAL_ART_CONV2D,
+    NEURAL_ART_DEPTHWISE_CONV2D,
+    NEURAL_ART_FULLY_CONNECTED,
+    NEURAL_ART_ADD,
+    NEURAL_ART_MEAN,
+) = range(RESCALE + len(RESCALES), RESCALE + len(RESCALES) + 5)
 
 ARENA, CONSTANTS = 0, 1
 
@@ -66,5 +78,5 @@ OPERATION, NODE, OPERANDS = 0, 1, 2
 OPERAND_COLUMNS = 3
 X, WEIGHTS, Y, BIAS, MULTIPLIER, SHIFT, SCRATCH, SUMS, V0, V1, V2 = range(11)
 PARAMETERS = OPERANDS + 11 * OPERAND_COLUMNS
-WIDTH = PARAMETERS + 23
-"""The longest list of numbers: Conv2d (17), the tail of Requantization (4), Accumulation (2)."""
+WIDTH = PARAMETERS + 27
+"""The longest list of numbers: Conv2d (17) and the tail of NeuralArt (10)."""

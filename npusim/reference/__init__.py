@@ -11,8 +11,10 @@ import numpy as np
 
 from ..graph import ABSENT, Graph, Node, Tensor
 from ..headroom import AccumulatorError, accumulator, overflow_message
-from ..kernels.structs import OVERFLOW, Accumulation
+from ..kernels.structs import OVERFLOW, Accumulation, NeuralArtAdd, NeuralArtMean
+from ..neural_art.stored import on_hardware
 from ..parameters import scale, zero_point
+from . import neural_art
 from .elementwise import add, mul, rescale
 from .layout import pad, reshape, transpose
 from .mean import mean
@@ -96,6 +98,8 @@ def _run(
 ) -> np.ndarray:
     if node.op in _WEIGHTED:
         x, weights = inputs[:2]
+        if on_hardware(graph, node):
+            return _stacked(graph, node, neural_art.FUNCTIONS[node.op](x, weights, *structs))
         bias = inputs[2].reshape(-1) if len(inputs) > 2 else np.zeros(structs[1].shift.shape, int)
         return _stacked(graph, node, _WEIGHTED[node.op](x, weights, bias, *structs, a))
     if node.op in _MIXES_IMAGES:
@@ -129,10 +133,13 @@ def _stacked(graph: Graph, node: Node, y: np.ndarray) -> np.ndarray:
 
 def _unweighted(graph: Graph, node: Node, structs: Structs, inputs: list[np.ndarray]) -> np.ndarray:
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    if structs and isinstance(structs[0], NeuralArtAdd):
+        return neural_art.add(inputs[0], inputs[1], structs[0])
     attributes: Mapping[str, Any] = node.attributes
     match node.op:
         case "mean":
-            return mean(inputs[0], attributes["axes"], structs[0], attributes["keep_dims"])
+            over = neural_art.mean if isinstance(structs[0], NeuralArtMean) else mean
+            return over(inputs[0], attributes["axes"], structs[0], attributes["keep_dims"])
         case "pad":
             return pad(inputs[0], attributes["padding"], _zero_point(x))
         case "transpose":
