@@ -19,7 +19,14 @@ from .formats import save
 from .graph import Graph
 from .images import Normalization
 from .ranking import Rank, ranking, read_labels
-from .tensor_files import random_inputs, read_inputs, summary, write_outputs, write_trace
+from .tensor_files import (
+    random_inputs,
+    read_inputs,
+    summary,
+    write_outputs,
+    write_sums,
+    write_trace,
+)
 
 SMALL = 16
 """An image's output of at most so many numbers is printed whole."""
@@ -93,7 +100,10 @@ def _inputs(graph: Graph, arguments: argparse.Namespace) -> Arrays:
 
 
 def _outputs(session: Session, inputs: Arrays, arguments: argparse.Namespace) -> Arrays:
-    """The outputs by name; on the way, the trace if one is wanted."""
+    """The outputs by name; on the way, raw sums and the trace where they are wanted."""
+    if arguments.raw_sums is not None:
+        count = write_sums(arguments.raw_sums, session.raw_sums(inputs), session.graph)
+        print(f"{arguments.raw_sums}: sums of {count} nodes, listed in index.json", file=sys.stderr)
     names = [session.graph.tensors[i].name for i in session.graph.outputs]
     if arguments.trace is not None:
         tensors = dict(session.trace(inputs))

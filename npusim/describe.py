@@ -109,7 +109,9 @@ class Description:
                   "unproven": [layer.node for layer in self.unproven]}  # fmt: skip
         facts = asdict(self)
         for layer, described in zip(self.layers, facts["layers"], strict=True):
-            described["neural_art"] = {p.name: p._asdict() for p in layer.neural_art}
+            described["neural_art"] = {
+                p.name: {"values": p.values, "origin": p.origin} for p in layer.neural_art
+            }
         return {**facts, "totals": totals}
 
 

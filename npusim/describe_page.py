@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .describe import Description, Layer, Port
-from .neural_art.stored import PROFILE, Label
+from .neural_art.stored import PROFILE, VISIBLE_BITS, Label
 
 GAP = 2
 LONGEST_NODE, SHORTEST_NODE = 24, 12
@@ -150,6 +150,10 @@ def _totals(d: Description) -> Iterable[str]:
     )
     if d.widest is None:
         return
+    if d.profile == PROFILE:
+        node = shortened(d.widest.node, LONGEST_NODE)
+        yield f"sums: {node} needs {d.widest.bits} bits; a board shows {VISIBLE_BITS}"
+        return
     if d.unproven:
         first = d.unproven[0]
         yield (
@@ -176,9 +180,9 @@ def _parameters(d: Description) -> Iterable[str]:
 
 def _values(p: Label) -> str:
     """One number, a range of many, parts of a kernel, or words."""
+    low, high = min(p.values), max(p.values)
     if p.name in ("A_c", "BC_c"):
-        low, high = min(p.values), max(p.values)  # type: ignore[type-var]
-        return f"{low}..{high}"
+        return str(low) if low == high else f"{low}..{high}"
     return ("+" if isinstance(p.values[0], int) else "/").join(map(str, p.values))
 
 

@@ -132,7 +132,7 @@ def _two_stages(scales: Scales, s0: int, values: Values) -> None:
 def _add(graph: Graph, node: Node, values: Values) -> None:
     a, b, y = (_affine(graph, i) for i in (*node.inputs, node.outputs[0]))
     ratios = (("A", "a_shift", a.scale / y.scale), ("B", "b_shift", b.scale / y.scale))
-    shift = _one(values, "shift", lambda: min(derive.largest_shift(r) for _, _, r in ratios))
+    shift = _one(values, "sum_shift", lambda: min(derive.largest_shift(r) for _, _, r in ratios))
     for name, own, ratio in ratios:
         more = _one(values, own, partial(_further, ratio, shift))
         _one(values, name, partial(derive.coefficient, ratio, shift + more))

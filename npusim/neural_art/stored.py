@@ -16,6 +16,8 @@ from .pieces import runs
 
 PROFILE = "neural-art"
 DERIVED = "derived_"
+VISIBLE_BITS = 24
+"""Width of the sums a board shows."""
 WEIGHTED_OPERATORS = ("conv2d", "depthwise_conv2d", "fully_connected")
 
 Values = Mapping[str, np.ndarray]
@@ -84,7 +86,7 @@ ADD: Mapping[str, Rule] = {
     "b_shift": _SHIFT,
     "C": _INT16,
     "c_shift": _SHIFT,
-    "shift": _SHIFT,
+    "sum_shift": _SHIFT,
     "ties": _TIES,
     "operand_rounding": _ROUNDING,
 }
@@ -165,7 +167,7 @@ def weighted(node: Node, clamp: tuple[int, int]) -> NeuralArt:
 def add(node: Node, clamp: tuple[int, int]) -> NeuralArtAdd:
     """The coefficients of an add whose parameters are settled."""
     v = _numbers(node)
-    shifts = (v["a_shift"], v["b_shift"], v["c_shift"], v["shift"])
+    shifts = (v["a_shift"], v["b_shift"], v["c_shift"], v["sum_shift"])
     return NeuralArtAdd(v["A"], v["B"], v["C"], *shifts, v["operand_rounding"], v["ties"], *clamp)
 
 

@@ -19,11 +19,10 @@ from ..kernels.structs import (
     NeuralArtAdd,
     NeuralArtMean,
 )
+from ..neural_art.stored import VISIBLE_BITS
 from .weighted import _group_product, _taps
 
 FRACTION = 8
-VISIBLE_BITS = 24
-"""Width of the sums a board shows."""
 
 
 def conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt) -> np.ndarray:

@@ -44,8 +44,9 @@ def unit_sum(graph: Graph, node: Node) -> naive.Sum:
     """The naive twin of an add's parameters."""
     v = {name: int(values[0]) for name, values in read(node).values.items()}
     limits = activation_range(graph.tensors[node.outputs[0]], node.attributes["activation"])
-    return naive.Sum(v["A"], v["B"], v["C"], v["a_shift"], v["b_shift"], v["c_shift"], v["shift"],
-                     _rounding(v["operand_rounding"]), TIES[v["ties"]], limits)  # fmt: skip
+    shifts = (v["a_shift"], v["b_shift"], v["c_shift"], v["sum_shift"])
+    roundings = (_rounding(v["operand_rounding"]), TIES[v["ties"]])
+    return naive.Sum(v["A"], v["B"], v["C"], *shifts, *roundings, limits)
 
 
 def average(node: Node) -> naive.Average:
@@ -92,8 +93,8 @@ def _unit(known: Mapping[str, Any], rng: Generator) -> dict[str, Any]:
     if "k" in known:
         drawn |= {"mulval": int(rng.integers(1, 1 << 15)), "k": int(rng.integers(8, 24))}
         drawn |= {"q": int(rng.integers(0, 20)), "C": int(_extreme(rng, 1 << 22, 1)[0])}
-    if "shift" in known:
-        drawn |= {"shift": int(rng.integers(6, 20)), "c_shift": int(rng.integers(0, 8)),
+    if "sum_shift" in known:
+        drawn |= {"sum_shift": int(rng.integers(6, 20)), "c_shift": int(rng.integers(0, 8)),
                   "C": int(_extreme(rng, 1 << 15, 1)[0])}  # fmt: skip
     return drawn
 
