@@ -31,6 +31,7 @@ from .headroom import (
 )
 from .kernels import table
 from .kernels.structs import Requantization
+from .neural_art.stored import on_hardware
 from .plan import Plan, build_plan
 
 ISAS = ("portable", "numpy")
@@ -174,6 +175,7 @@ class CompiledBackend:
             k: product_bound(graph, node, trainable)
             for k, node in enumerate(graph.nodes)
             if node.op in WEIGHTED and node.inputs[2] not in trainable
+            and not on_hardware(graph, node)
         }  # fmt: skip
 
     def constant(self, tensor: int) -> np.ndarray:
