@@ -93,11 +93,7 @@ class Session:
             {graph.tensors[i].name: self._backend.constant(i) for i in indices},
             {name: graph.tensors[i].name for name, i in zip(trainable, indices, strict=True)},
         )
-        weighted = [
-            (k, n)
-            for k, n in enumerate(self.graph.nodes)
-            if n.op in WEIGHTED and not on_hardware(self.graph, n)
-        ]
+        weighted = _live_nodes(self.graph)
         self.biases = MappingProxyType(
             {n.name: self._backend.constant(n.inputs[2]).reshape(-1) for _, n in weighted}
         )
@@ -298,6 +294,12 @@ def _check_shape(array: np.ndarray, tensor: Tensor) -> None:
     if wanted and array.shape[0] % wanted[0]:
         raise ValueError(f"input {tensor.name}: this graph mixes images of a batch, so the batch "
                          f"must be a multiple of {wanted[0]}, got {array.shape[0]}")  # fmt: skip
+
+
+def _live_nodes(graph: Graph) -> list[tuple[int, Node]]:
+    """Weighted nodes with their numbers, but for those whose coefficients are compiled in."""
+    nodes = enumerate(graph.nodes)
+    return [(k, n) for k, n in nodes if n.op in WEIGHTED and not on_hardware(graph, n)]
 
 
 def _thread_count(threads: int | None) -> int:

@@ -62,7 +62,7 @@ def test_size_that_does_not_fit_names_the_file(tmp_path):
 
 
 def test_wrong_options_are_refused(models):
-    with pytest.raises(ValueError, match=r"^profile: must be one of tflm, got 'tfl'$"):
+    with pytest.raises(ValueError, match=r"^profile: must be one of neural-art, tflm, got 'tfl'$"):
         npusim.load(models / "m.h5", profile="tfl")
     with pytest.raises(ValueError, match=r"^layout: must be NHWC or NCHW, got 'HWC'$"):
         npusim.load(models / "m.h5", layout="HWC")

@@ -11,6 +11,7 @@ from npusim.constants import with_biases
 from npusim.graph import Accumulator, Quantization, Tensor
 from npusim.kernels import table
 from npusim.kernels.steps import halves
+from npusim.neural_art.settle import settle
 from npusim.plan import build_plan
 
 IMAGE = activation((2, 5, 6, 4), 0.1, 3)
@@ -71,6 +72,11 @@ GRAPHS = {
         f"dequantize_{code}": conversion("dequantize", code, "float32") for code in table.CODE_TYPES
     },
     **{f"rescale_{x}_{y}": conversion("quantize", x, y) for x, y in table.RESCALES},
+}
+AVERAGE = one_node("mean", [IMAGE], OTHER, axes=(1, 2), keep_dims=True)
+GRAPHS |= {
+    f"neural_art_{name}": settle(replace(g, profile="neural-art"))
+    for name, g in {**PLAIN_GRAPHS, "add": GRAPHS["add"], "mean": AVERAGE}.items()
 }
 MOVES = [
     (op, dtype, attributes)
