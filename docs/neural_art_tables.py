@@ -1,4 +1,4 @@
-"""The tables of docs/neural-art.md, made from benchmarks/results/neural_art_*.json.
+"""The tables of docs/neural-art.md, made from benchmarks/results.
 
     python docs/neural_art_tables.py        # rewrites docs/neural-art.md in place
 
@@ -9,8 +9,10 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
+
+from zo.demo import SHIFTS
 
 CLONE = Path(__file__).resolve().parents[1]
 PAGE = CLONE / "docs" / "neural-art.md"
@@ -77,6 +79,19 @@ def layers() -> str:
     return "\n\n".join(parts)
 
 
+def training() -> str:
+    """Test accuracy of the demo's head, one row per shift and profile."""
+    r = json.loads((RESULTS / "demo_head_profiles.json").read_text())
+    ways = [name for name in r["rows"][0] if name not in ("profile", "shift", "before")]
+    rows = [
+        (row["shift"], f"`{row['profile']}`", f"{100 * row['before']:.1f}",
+         *(f"{100 * mean(row[way]):.1f}" for way in ways))
+        for row in sorted(r["rows"], key=lambda row: list(SHIFTS).index(row["shift"]))
+    ]  # fmt: skip
+    table = _table(("digits", "profile", "before", *ways), rows)
+    return f"{table}\n\nMeans of {r['seeds']} seeds, {r['epochs']} epochs, commit {r['commit']}."
+
+
 def _share(layer: Mapping[str, Any], key: str) -> str:
     percent = 100 * layer[key] / layer["elements"]
     return f"{percent:.2f} %, at most {layer[f'{key}_max']}"
@@ -95,7 +110,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-TABLES: Mapping[str, Callable[[], str]] = {"models": models, "unknowns": unknowns, "layers": layers}
+TABLES: Mapping[str, Callable[[], str]] = {
+    "models": models,
+    "unknowns": unknowns,
+    "training": training,
+    "layers": layers,
+}
 
 if __name__ == "__main__":
     main()
