@@ -30,7 +30,7 @@ class Scales(NamedTuple):
     """What a weighted node's coefficients follow from.
 
     s_x, s_y    scales of input and output
-    s_w         of the weights, float32 (O,)
+    s_w         of the weights, real (O,)
     zp_x, zp_y  zero points
     bias        int32 (O,)
     """

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..graph import Graph, ModelError, Node
 from ..kernels.structs import AWAY, FLOOR
+from ..multiplier import real_multiplier
 from ..parameters import bias, output_channels, quantization, scale, zero_point
 from . import derive
 from .derive import INT32_MAX, INT32_MIN, Affine, Scales
@@ -184,11 +185,22 @@ def _one(values: Values, name: str, rule: Callable[[], int]) -> int:
 
 
 def _scales(graph: Graph, node: Node) -> Scales:
-    x, weights = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
-    y = graph.tensors[node.outputs[0]]
-    channels = output_channels(node, weights)
-    s_w = np.broadcast_to(quantization(weights).scale, (channels,))
-    return Scales(scale(x), s_w, scale(y), zero_point(x), zero_point(y), bias(graph, node))
+    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    s_x, s_y = scale(x), scale(y)
+    s_w = _weight_scales(graph, node, s_y / s_x)
+    return Scales(s_x, s_w, s_y, zero_point(x), zero_point(y), bias(graph, node))
+
+
+def _weight_scales(graph: Graph, node: Node, ratio: float) -> np.ndarray:
+    """One for each output channel; what given multipliers stand for goes before the scales.
+
+    ratio   s_y / s_x
+    """
+    weights = graph.tensors[node.inputs[1]]
+    if "multiplier" in node.given:
+        pairs = zip(node.given["multiplier"].tolist(), node.given["shift"].tolist(), strict=True)
+        return np.array([real_multiplier(*pair) * ratio for pair in pairs])
+    return np.broadcast_to(quantization(weights).scale, (output_channels(node, weights),))
 
 
 def _bound(graph: Graph, node: Node, zp_x: int) -> int:

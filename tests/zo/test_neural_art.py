@@ -60,6 +60,24 @@ def test_adaptation_is_refused():
     )
 
 
+def test_network_adapted_under_another_profile_is_compiled_with_its_multipliers():
+    plain = digits_task(200, 200)
+    session = npusim.Session(plain.graph, threads=1)
+    source = measure_statistics(session, ~plain.train.images(np.arange(200)))
+    adapt(session, plain.train.images(np.arange(200)), source)
+    adapted = session.snapshot()
+    assert any("multiplier" in node.given for node in adapted.nodes)
+    x = plain.validation.images()
+    boards = [
+        npusim.Session(replace(graph, profile="neural-art")).run(x)
+        for graph in (adapted, plain.graph)
+    ]
+    expected = session.run(x).argmax(1)
+    agreeing = [int((y.argmax(1) == expected).sum()) for y in boards]
+    assert agreeing[0] >= 190
+    assert agreeing[1] < 150
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_same_bits_in_both_backends_on_any_threads_with_and_without_reuse(exact, monkeypatch):
     task = on_board(digits_task(48, 24))
