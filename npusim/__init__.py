@@ -1,9 +1,9 @@
 """npusim: a bit-exact simulator of INT8 neural accelerators."""
 
+from .codes import quantize
 from .engine import Prefix, Session
 from .formats import load, save
 from .graph import Accumulator, Graph, ModelError, Node, Quantization, Tensor
-from .reference import quantize
 
 __all__ = [
     "Accumulator",

@@ -6,7 +6,7 @@ rows that hold others. NPUSIM_ISA in the environment chooses: `numpy`, or `porta
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from . import parameters, reference
 from .arena import Buffer, tensor_bytes
 from .graph import Graph
 from .headroom import (
-    WEIGHTED,
     AccumulatorError,
     accumulator,
+    multiplied,
     order_matters,
     overflow_message,
     product_bound,
@@ -31,8 +31,8 @@ from .headroom import (
 )
 from .kernels import table
 from .kernels.structs import Requantization
-from .neural_art.stored import on_hardware
 from .plan import Plan, build_plan
+from .requantization import follow, reads_scale, weighted
 
 ISAS = ("portable", "numpy")
 
@@ -90,7 +90,7 @@ class Backend(Protocol):
         """The array of a constant, in its shape."""
 
     def requantization(self, node: int) -> Requantization:
-        """Multiplier and shift of a weighted node."""
+        """Multiplier, shift and scale of a weighted node."""
 
     def execute(
         self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool
@@ -111,6 +111,19 @@ def make_backend(graph: Graph, trainable: frozenset[int], threads: int) -> Backe
     return CompiledBackend(graph, trainable, threads)
 
 
+class Following:
+    """Real multipliers that follow the multipliers and shifts a caller changes between runs."""
+
+    def __init__(self, graph: Graph, live: Callable[[int], Requantization]) -> None:
+        bound = {k: weighted(graph, node) for k, node in multiplied(graph).items()}
+        self._pairs = [(live(k), r) for k, r in bound.items() if reads_scale(r)]
+
+    def follow(self) -> None:
+        """Bring them up to date, in place."""
+        for live, bound in self._pairs:
+            follow(live, bound)
+
+
 class NumpyBackend:
     """The reference: whole batches in NumPy int64."""
 
@@ -120,6 +133,7 @@ class NumpyBackend:
             i: np.array(t.data) for i, t in enumerate(graph.tensors) if t.data is not None
         }
         self._bound = [_writeable(parameters.bind(graph, node)) for node in graph.nodes]
+        self._following = Following(graph, self.requantization)
 
     def constant(self, tensor: int) -> np.ndarray:
         return self._constants[tensor]
@@ -133,6 +147,7 @@ class NumpyBackend:
     ) -> np.ndarray:
         if not len(source):
             return np.empty((0, leave.width), np.int8)
+        self._following.follow()
         try:
             return self._execute(entry, source, nodes, leave)
         except ArithmeticError:
@@ -170,12 +185,12 @@ class CompiledBackend:
         self._constants = self._plan.constants
         self._threads = threads
         self._arenas: list[np.ndarray] = []
+        self._following = Following(graph, self.requantization)
         self._accumulator = accumulator(graph)
         self._products = {} if wraps_as_int32(self._accumulator) else {
             k: product_bound(graph, node, trainable)
-            for k, node in enumerate(graph.nodes)
-            if node.op in WEIGHTED and node.inputs[2] not in trainable
-            and not on_hardware(graph, node)
+            for k, node in multiplied(graph).items()
+            if node.inputs[2] not in trainable
         }  # fmt: skip
 
     def constant(self, tensor: int) -> np.ndarray:
@@ -183,13 +198,18 @@ class CompiledBackend:
         return self._view(self._plan.buffers[tensor], t.dtype).reshape(t.shape)
 
     def requantization(self, node: int) -> Requantization:
-        derived = parameters.requantization(self._graph, self._graph.nodes[node])
-        multiplier, shift = (self._view(b, "int32") for b in self._plan.scales[node])
-        return derived._replace(multiplier=multiplier, shift=shift)
+        derived = weighted(self._graph, self._graph.nodes[node])
+        multiplier, shift, scale = self._plan.scales[node]
+        return derived._replace(
+            multiplier=self._view(multiplier, "int32"),
+            shift=self._view(shift, "int32"),
+            scale=self._view(scale, "float64"),
+        )
 
     def execute(
         self, entry: Layout, source: np.ndarray, nodes: slice, leave: Layout, keep_all: bool
     ) -> np.ndarray:
+        self._following.follow()
         plan = self._tracing_plan if keep_all else self._plan
         sink = np.empty((len(source), leave.width), np.int8)
         rows, loads, stores = self._rows(plan)[nodes], _moves(plan, entry), _moves(plan, leave)
@@ -275,9 +295,9 @@ def _moves(plan: Plan, layout: Layout) -> np.ndarray:
 
 
 def _writeable(structs: tuple) -> tuple:
-    """Structs whose multiplier and shift may be changed in place."""
+    """Structs whose multipliers, shifts and scales may be changed in place."""
     return tuple(
-        s._replace(multiplier=s.multiplier.copy(), shift=s.shift.copy())
+        s._replace(multiplier=s.multiplier.copy(), shift=s.shift.copy(), scale=s.scale.copy())
         if isinstance(s, Requantization)
         else s
         for s in structs

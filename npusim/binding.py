@@ -5,13 +5,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import parameters
+from . import affine, parameters
 from .arena import Buffer, aligned, tensor_bytes
 from .graph import Graph, Node, Tensor
 from .headroom import WEIGHTED, accumulator, accumulator_bound, order_matters
 from .kernels import table
-from .kernels.structs import OVERFLOW, NeuralArt, Requantization
+from .kernels.structs import (
+    OVERFLOW,
+    PIECE,
+    AddXnnpack,
+    Dequantize,
+    MeanXnnpack,
+    NeuralArt,
+    Quantize,
+    Requantization,
+    RescaleXnnpack,
+    SoftmaxX86,
+)
 from .neural_art.stored import on_hardware
+from .parameters import Structs
+from .requantization import output_channels
 from .strides import Walk, broadcast, placement, reduction, transposition
 
 
@@ -38,6 +51,9 @@ class Constants:
         return out
 
 
+_SCALES = (table.MULTIPLIER, table.SHIFT, table.SCALE)
+
+
 @dataclass
 class Binding:
     """What binding a node may read, and the row it writes.
@@ -47,7 +63,7 @@ class Binding:
     trainable  indices of constants whose values may change
     scratch    the node's scratch memory, `scratch_bytes` long
     row        int64 (table.WIDTH,)
-    scales     places of multiplier and shift, set for weighted nodes
+    scales     places of multipliers, shifts and scales, set where the node requantises
     """
 
     graph: Graph
@@ -56,7 +72,7 @@ class Binding:
     trainable: frozenset[int]
     scratch: Buffer
     row: np.ndarray
-    scales: tuple[Buffer, Buffer] | None = None
+    scales: tuple[Buffer, Buffer, Buffer] | None = None
 
     def operation(self, name: str, node: Node) -> None:
         """The kernel, with the node's first input and its output."""
@@ -77,6 +93,24 @@ class Binding:
         """The numbers of the kernel's structs."""
         self.row[table.PARAMETERS : table.PARAMETERS + len(values)] = values
 
+    def structs(self, structs: Structs, *more: int) -> None:
+        """The numbers of a kernel's structs in field order, then more.
+
+        Requantisations, which stand behind all other fields, have their multipliers, shifts and
+        scales in three operands, one behind the other.
+        """
+        fields = [f for s in structs for f in ((s,) if isinstance(s, Requantization) else s)]
+        tails = [f for f in fields if isinstance(f, Requantization)]
+        if tails:
+            arrays = (np.concatenate(a) for a in zip(*(r[:3] for r in tails), strict=True))
+            multiplier, shift, scale = (self.constants.add(a) for a in arrays)
+            self.scales = multiplier, shift, scale
+            for slot, place in zip(_SCALES, self.scales, strict=True):
+                self.operand(slot, place)
+        own = (f for f in fields if not isinstance(f, Requantization))
+        ends = (v for r in tails for v in (r.zero_point, r.act_min, r.act_max, *r.rounding))
+        self.numbers(*own, *ends, *more)
+
     def tensor(self, index: int) -> Tensor:
         return self.graph.tensors[index]
 
@@ -91,6 +125,8 @@ def scratch_bytes(graph: Graph, node: Node) -> int:
     """Bytes a kernel needs besides its operands."""
     if node.op in WEIGHTED:
         return _patch_bytes(graph, node) + _sum_bytes(graph, node)
+    if node.op in _PIECES:
+        return 4 * PIECE * _PIECES[node.op]
     if node.op == "average_pool2d":
         return 4 * graph.tensors[node.inputs[0]].shape[3]
     if node.op == "mean":
@@ -98,6 +134,10 @@ def scratch_bytes(graph: Graph, node: Node) -> int:
     if node.op == "softmax":
         return 4 * graph.tensors[node.inputs[0]].shape[-1]
     return 0
+
+
+_PIECES = {"add": 3, "mul": 2, "relu": 1, "relu6": 1, "quantize": 1}
+"""Pieces of int32 that elementwise kernels need as scratch."""
 
 
 def _patch_bytes(graph: Graph, node: Node) -> int:
@@ -109,26 +149,25 @@ def _patch_bytes(graph: Graph, node: Node) -> int:
 
 
 def _sum_bytes(graph: Graph, node: Node) -> int:
-    """Two int64 per output channel: the accumulator, and its first sum out of range."""
-    return 16 * parameters.output_channels(node, graph.tensors[node.inputs[1]])
+    """Two int64 per output channel: the accumulator, and its first sum out of range.
+
+    Or int32 accumulators of one row of the output's map.
+    """
+    channels = output_channels(node, graph.tensors[node.inputs[1]])
+    width = graph.tensors[node.outputs[0]].shape[2] if node.op != "fully_connected" else 1
+    return aligned(channels * max(16, 4 * width))
 
 
 def _weighted(b: Binding, node: Node) -> None:
-    geometry, r = parameters.bind(b.graph, node)
-    assert isinstance(r, Requantization)
     a = accumulator(b.graph)
     ordered = order_matters(accumulator_bound(b.graph, node, b.trainable), a)
     b.operation(f"{node.op}_ordered" if ordered else node.op, node)
     b.operand(table.WEIGHTS, b.buffers[node.inputs[1]])
     b.operand(table.BIAS, b.buffers[node.inputs[2]])
-    b.scales = b.constants.add(r.multiplier), b.constants.add(r.shift)
-    b.operand(table.MULTIPLIER, b.scales[0])
-    b.operand(table.SHIFT, b.scales[1])
     patch, sums = _patch_bytes(b.graph, node), _sum_bytes(b.graph, node)
     b.operand(table.SCRATCH, Buffer(table.ARENA, b.scratch.offset, patch))
     b.operand(table.SUMS, Buffer(table.ARENA, b.scratch.offset + patch, sums))
-    tail = (r.zero_point, r.act_min, r.act_max, r.rule)
-    b.numbers(*geometry, *tail, a.bits, OVERFLOW[a.overflow])
+    b.structs(parameters.bind(b.graph, node), a.bits, OVERFLOW[a.overflow])
 
 
 def _neural_art_weighted(b: Binding, node: Node) -> None:
@@ -157,24 +196,32 @@ def _neural_art_mean(b: Binding, node: Node) -> None:
 
 
 def _elementwise(b: Binding, node: Node) -> None:
-    b.operation(node.op, node)
+    structs = parameters.bind(b.graph, node)
+    b.operation("add_xnnpack" if isinstance(structs[0], AddXnnpack) else node.op, node)
     b.operand(table.WEIGHTS, b.buffers[node.inputs[1]])
+    b.operand(table.SCRATCH, b.scratch)
     left, right = (b.tensor(i).shape for i in node.inputs)
     b.walk(broadcast(left, right, b.tensor(node.outputs[0]).shape))
-    b.numbers(*parameters.bind(b.graph, node)[0])
+    b.structs(structs)
 
 
 def _pool(b: Binding, node: Node) -> None:
     b.operation(node.op, node)
     b.operand(table.SCRATCH, b.scratch)
-    b.numbers(*parameters.bind(b.graph, node)[0])
+    b.structs(parameters.bind(b.graph, node))
 
 
 def _mean(b: Binding, node: Node) -> None:
-    b.operation("mean", node)
+    structs = parameters.bind(b.graph, node)
+    p = structs[0]
+    b.operation("mean_xnnpack" if isinstance(p, MeanXnnpack) else "mean", node)
     b.operand(table.SCRATCH, b.scratch)
     b.walk(reduction(b.tensor(node.inputs[0]).shape, node.attributes["axes"]))
-    b.numbers(*parameters.bind(b.graph, node)[0])
+    if isinstance(p, MeanXnnpack):
+        b.operand(table.V2, b.constants.add(np.array([p.scale, p.offset], np.float32)))
+        b.numbers(p.act_min, p.act_max)
+    else:
+        b.structs(structs)
 
 
 def _pad(b: Binding, node: Node) -> None:
@@ -182,7 +229,7 @@ def _pad(b: Binding, node: Node) -> None:
     x = b.tensor(node.inputs[0])
     walk, start = placement(x.shape, node.attributes["padding"])
     b.walk(walk)
-    value = parameters.zero_point(x) if x.quantization else 0
+    value = affine.zero_point(x) if x.quantization else 0
     b.numbers(start, value, np.dtype(x.dtype).itemsize)
 
 
@@ -198,9 +245,16 @@ def _move(b: Binding, node: Node) -> None:
 
 
 def _softmax(b: Binding, node: Node) -> None:
-    b.operation("softmax", node)
-    b.operand(table.SCRATCH, b.scratch)
-    b.numbers(*parameters.bind(b.graph, node)[0])
+    structs = parameters.bind(b.graph, node)
+    p = structs[0]
+    if isinstance(p, SoftmaxX86):
+        b.operation("softmax_x86", node)
+        b.operand(table.V0, b.constants.add(p.table))
+        b.numbers(p.rows, p.depth)
+    else:
+        b.operation("softmax", node)
+        b.operand(table.SCRATCH, b.scratch)
+        b.structs(structs)
 
 
 def _quantize(b: Binding, node: Node) -> None:
@@ -208,21 +262,29 @@ def _quantize(b: Binding, node: Node) -> None:
     if x.dtype != "float32":
         return _rescale(b, node)
     b.operation(f"quantize_{y.dtype}", node)
-    b.operand(table.V0, b.constants.add(parameters.quantization(y).scale))
-    return b.numbers(parameters.zero_point(y))
+    return _real(b, node)
 
 
 def _dequantize(b: Binding, node: Node) -> None:
-    x = b.tensor(node.inputs[0])
-    b.operation(f"dequantize_{x.dtype}", node)
-    b.operand(table.V0, b.constants.add(parameters.quantization(x).scale))
-    b.numbers(parameters.zero_point(x))
+    b.operation(f"dequantize_{b.tensor(node.inputs[0]).dtype}", node)
+    _real(b, node)
+
+
+def _real(b: Binding, node: Node) -> None:
+    """Scale, zero point and rule between real numbers and codes."""
+    (p,) = parameters.bind(b.graph, node)
+    assert isinstance(p, Quantize | Dequantize)
+    b.operand(table.V0, b.constants.add(np.array([p.scale], np.float32)))
+    b.numbers(p.zero_point, *p.rounding)
 
 
 def _rescale(b: Binding, node: Node) -> None:
     x, y = b.tensor(node.inputs[0]), b.tensor(node.outputs[0])
-    b.operation(f"rescale_{x.dtype}_{y.dtype}", node)
-    b.numbers(*parameters.bind(b.graph, node)[0])
+    structs = parameters.bind(b.graph, node)
+    own = isinstance(structs[0], RescaleXnnpack)
+    b.operation("rescale_xnnpack" if own else f"rescale_{x.dtype}_{y.dtype}", node)
+    b.operand(table.SCRATCH, b.scratch)
+    b.structs(structs)
 
 
 _BIND: Mapping[str, Callable[[Binding, Node], None]] = {

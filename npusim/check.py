@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .affine import LIMITS
 from .check_nodes import check_node, check_operands, check_shape
 from .graph import ABSENT, DTYPES, Graph, ModelError, Node, Quantization, Tensor
 from .neural_art.stored import PROFILE as NEURAL_ART
-from .parameters import LIMITS
 from .profiles import PROFILES
 
 RANK_LIMIT = 8

@@ -9,13 +9,17 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from . import delegation
+from .affine import quantization, scale
 from .graph import ABSENT, Graph, ModelError, Node, Quantization, Tensor
 from .kernels.table import CODE_TYPES, RESCALES
-from .multiplier import quantize_multiplier
+from .multiplier import quantize_multipliers
 from .neural_art.settle import settle_node
 from .neural_art.stored import on_hardware, without
 from .operators import CODES, LONGEST, RULES, Rule
-from .parameters import activation_range, bind, output_channels, quantization, scale
+from .parameters import bind
+from .requantization import clamp_of, output_channels, ratio
+from .rules import MOVING, arithmetic, choices
 from .shapes import output_shape
 
 SOFTMAX_SCALE, SOFTMAX_ZERO_POINT = 1 / 256, -128
@@ -48,6 +52,7 @@ def check_node(graph: Graph, node: Node) -> None:
             f"{_described(y.quantization)}"
         )
     _check_given(graph, node)
+    _check_rule(graph, node)
     _check_parameters(graph, node)
 
 
@@ -231,6 +236,28 @@ def _check_given(graph: Graph, node: Node) -> None:
             raise ModelError(f"{name} must be in {low}..{high}, got {outside[0]}")
 
 
+def _check_rule(graph: Graph, node: Node) -> None:
+    """The profile, or the node itself, must name a rule that the operator has."""
+    if node.op in MOVING and node.rule is None:
+        return
+    allowed = choices(graph, node)
+    if node.rule is not None and node.rule not in allowed:
+        known = _either(allowed) if allowed else "none: the operator has one way only"
+        raise ModelError(f"rule must be {known}, got {node.rule}")
+    try:
+        arithmetic(graph, node)
+    except ValueError as error:
+        raise ModelError(str(error)) from error
+    weighted = "weights" in RULES[node.op].operands
+    if graph.profile == "xnnpack" and weighted and delegation.takes(graph, node):
+        largest = delegation.largest_multiplier(graph, node)
+        if largest >= delegation.LARGEST_MULTIPLIER:
+            raise ModelError(
+                f"s_x * s_w / s_y must be below {delegation.LARGEST_MULTIPLIER:g} under xnnpack, "
+                f"got {largest:g}; LiteRT refuses the model as well, raise the output scale"
+            )
+
+
 def _check_parameters(graph: Graph, node: Node) -> None:
     """The scales must give parameters that the kernels can hold.
 
@@ -240,16 +267,16 @@ def _check_parameters(graph: Graph, node: Node) -> None:
     try:
         with np.errstate(over="ignore"):
             if on_hardware(graph, node):
-                activation_range(y, node.attributes.get("activation", "none"))
+                clamp_of(graph, node)
                 settle_node(graph, node)
                 return
             if "weights" not in RULES[node.op].operands:
                 bind(graph, node)
                 return
-            activation_range(y, node.attributes["activation"])
+            clamp_of(graph, node)
         if "multiplier" not in node.given:
-            weights = quantization(graph.tensors[node.inputs[1]])
-            quantize_multiplier(scale(x) * float(weights.scale.max()) / scale(y))
+            largest = quantization(graph.tensors[node.inputs[1]]).scale.max(keepdims=True)
+            quantize_multipliers(ratio(arithmetic(graph, node), x, largest, y))
     except OverflowError as error:
         activation = node.attributes.get("activation", node.op)
         raise ModelError(

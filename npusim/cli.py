@@ -51,7 +51,11 @@ machines that print one digest computed the same bits.
 Inputs are codes of the input's type or real numbers, which are quantised by
 the profile's rule. Pictures (and arrays of uint8 pixels) are resized to the
 input by Pillow's bilinear filter; their pixels become the input's codes in
-order, or, with --mean and --std, (pixel/255 - mean)/std, quantised.
+order, or, with --mean and --std, (pixel/255 - mean)/std, quantised. Of 16 bits
+a channel the upper 8 are taken; EXIF turns a picture upright; transparent
+pixels are refused, since no background is right for every network. A model
+that was trained with such a normalisation, or with named classes, has stored
+them: they are used where --mean and --std, or --labels, are not given.
 """
 
 RUN_EXAMPLES = """\
@@ -107,7 +111,7 @@ RUN_OPTIONS: Options = {
     "--labels": {
         "type": Path,
         "metavar": "FILE",
-        "help": "names of the classes, one a line, for --top",
+        "help": "names of the classes for --top, one a line, as many as there are",
     },
     "--mean": {
         "type": float,

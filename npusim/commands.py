@@ -7,7 +7,9 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,9 @@ from .command_line import DONE, NEGATIVE, load_model
 from .describe import describe
 from .formats import save
 from .graph import Graph
+from .headroom import accumulator
 from .images import Normalization
+from .origin import class_names
 from .ranking import Rank, ranking, read_labels
 from .tensor_files import (
     random_inputs,
@@ -38,19 +42,20 @@ Arrays = Mapping[str, np.ndarray]
 def inspect(arguments: argparse.Namespace) -> int:
     """`npusim inspect`: NEGATIVE when an accumulator is not proven wide enough."""
     description = describe(load_model(arguments.model, arguments))
+    file = _file(arguments.model)
     if arguments.json:
-        _print_json(description.as_dict())
+        _print_json({"file": file, **description.as_dict()})
     else:
         from .describe_page import page  # rich is loaded only where it is used
 
-        print(page(description), end="")
+        print(page(description, file=file), end="")
     return NEGATIVE if description.unproven else DONE
 
 
 def run(arguments: argparse.Namespace) -> int:
     """`npusim run`"""
     graph = load_model(arguments.model, arguments)
-    labels = read_labels(arguments.labels) if arguments.labels else ()
+    labels = _labels(graph, arguments)
     inputs = _inputs(graph, arguments)
     session = Session(graph, threads=arguments.threads)
     outputs = _outputs(session, inputs, arguments)
@@ -62,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.top
     }
     if arguments.json:
-        _print_json(_report(graph, outputs, ranks))
+        _print_json({"file": _file(arguments.model), **_report(graph, inputs, outputs, ranks)})
     else:
         _print_outputs(graph, outputs, ranks)
     return DONE
@@ -88,9 +93,26 @@ def convert(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def _file(path: Path) -> dict[str, Any]:
+    """Name, length and digest of the model file itself, whatever it was made from."""
+    data = path.read_bytes()
+    return {"name": path.name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _labels(graph: Graph, arguments: argparse.Namespace) -> Sequence[str]:
+    """Names of the classes: of the file that was given, else those the model was trained with."""
+    if arguments.labels is None:
+        return class_names(graph)
+    if arguments.top is None:
+        raise ValueError("--labels: must name the classes that --top shows, got no --top")
+    return read_labels(arguments.labels)
+
+
 def _inputs(graph: Graph, arguments: argparse.Namespace) -> Arrays:
     if (arguments.mean is None) != (arguments.std is None):
         raise ValueError("--mean and --std: must be given together, got one of them")
+    if arguments.random is not None and arguments.mean is not None:
+        raise ValueError("--random: must come without --mean and --std, which are for pixels")
     if arguments.random is not None:
         return random_inputs(graph, arguments.random)
     normalization = None
@@ -114,14 +136,19 @@ def _outputs(session: Session, inputs: Arrays, arguments: argparse.Namespace) ->
     return results if isinstance(results, dict) else {names[0]: results}
 
 
-def _report(graph: Graph, outputs: Arrays, ranks: Mapping[str, list[list[Rank]]]) -> dict[str, Any]:
+def _report(
+    graph: Graph, inputs: Arrays, outputs: Arrays, ranks: Mapping[str, list[list[Rank]]]
+) -> dict[str, Any]:
     tensors = [
         {**summary(graph.tensor(name), codes),
          **({"top": [[rank._asdict() for rank in image] for image in ranks[name]]}
             if name in ranks else {})}
         for name, codes in outputs.items()
     ]  # fmt: skip
-    return {"model": graph.name, "profile": graph.profile, "outputs": tensors}
+    given = [summary(graph.tensor(name), array) for name, array in inputs.items()]
+    return {"model": graph.name, "profile": graph.profile,
+            "accumulator": asdict(accumulator(graph)),
+            "inputs": given, "outputs": tensors}  # fmt: skip
 
 
 def _print_outputs(graph: Graph, outputs: Arrays, ranks: Mapping[str, list[list[Rank]]]) -> None:

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from .affine import quantization, scale32
 from .graph import ABSENT, Graph, Node, Quantization, Tensor, closest_names
 from .headroom import WEIGHTED
 from .kernels.structs import Requantization
-from .parameters import output_channels, requantization
+from .requantization import output_channels, weighted
 
 
 def find_constant(graph: Graph, name: str) -> int:
@@ -50,10 +51,18 @@ def with_biases(graph: Graph) -> Graph:
             stream = max(t.stream for t in tensors) + 1
             name = _unused(f"{node.name}/bias", {t.name for t in tensors})
             tensors.append(Tensor(name, zeros.shape, "int32", "constant",
-                                  data=zeros, stream=stream))  # fmt: skip
+                                  _bias_quantization(graph, node), zeros, stream))  # fmt: skip
             node = replace(node, inputs=(*node.inputs[:2], len(tensors) - 1))
         nodes.append(node)
     return replace(graph, tensors=tuple(tensors), nodes=tuple(nodes))
+
+
+def _bias_quantization(graph: Graph, node: Node) -> Quantization:
+    """What a bias of the node is quantised by: s_x * s_w, at least the smallest normal number."""
+    weights = quantization(graph.tensors[node.inputs[1]])
+    product = scale32(graph.tensors[node.inputs[0]]) * weights.scale
+    scales = np.maximum(product, np.finfo(np.float32).tiny)
+    return Quantization(scales, np.zeros(len(scales)), None if len(scales) == 1 else 0)
 
 
 def _unused(name: str, taken: set[str]) -> str:
@@ -84,14 +93,14 @@ def with_constants(
 
 
 def _with_requantization(graph: Graph, node: Node, r: Requantization) -> Graph:
-    old = requantization(graph, node)
+    old = weighted(graph, node)
     if _equal(old, r):
         return graph
     own = {i for i in node.inputs[1:] if i != ABSENT}
     shared = any(own & set(other.inputs) for other in graph.nodes if other is not node)
     if not shared and "multiplier" not in node.given:
         scaled = _with_doublings(graph, node, r.shift.astype(np.int64) - old.shift)
-        if _equal(requantization(scaled, node), r):
+        if _equal(weighted(scaled, node), r):
             return scaled
     given = {**node.given, "multiplier": r.multiplier, "shift": r.shift}
     changed = replace(node, given=given)

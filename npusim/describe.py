@@ -14,12 +14,9 @@ from .cost import macs
 from .graph import Accumulator, Graph, Node, Tensor
 from .headroom import WEIGHTED, accumulator, accumulator_bound, bits_needed
 from .neural_art.settle import settle
-from .neural_art.stored import Label, labelled, on_hardware
+from .neural_art.stored import Label, labelled
 from .plan import build_plan
-from .profiles import find_profile
-
-_OWN_ROUNDING = {"average_pool2d": "half_away", "softmax": "fixed_point"}
-_EXACT = ("max_pool2d", "pad", "reshape", "transpose", "dequantize")
+from .rules import MOVING, arithmetic
 
 
 @dataclass(frozen=True)
@@ -156,13 +153,9 @@ def _layer(graph: Graph, node: Node, kernel: str) -> Layer:
 
 def _rounding(graph: Graph, node: Node) -> str | None:
     """The rule that makes codes of the node's results."""
-    if node.op in _EXACT:
+    if node.op in (*MOVING, "max_pool2d"):
         return None
-    if node.op == "quantize" and graph.tensors[node.inputs[0]].dtype == "float32":
-        return "half_away"
-    if on_hardware(graph, node):
-        return "neural_art"
-    return _OWN_ROUNDING.get(node.op, find_profile(graph.profile).rule)
+    return str(arithmetic(graph, node))
 
 
 def _port(tensor: Tensor) -> Port:

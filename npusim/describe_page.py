@@ -5,8 +5,8 @@ end; into a pipe or a file goes all of it.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -44,12 +44,19 @@ COLUMNS = (
 FIRST_TO_GO = ("op", "type", "rounding", "node", "bound", "weights", "kernel", "output", "MACs")
 
 
-def page(description: Description, console: Console | None = None) -> str:
-    """The page, made for `console`: for standard output if None."""
+def page(
+    description: Description,
+    console: Console | None = None,
+    file: Mapping[str, Any] | None = None,
+) -> str:
+    """The page, made for `console`: for standard output if None.
+
+    file   "name", "bytes" and "sha256" of the file that holds the model, if one does
+    """
     console = console or Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     table, left_out = _table(description, console.width)
     with console.capture() as captured:
-        _print_lines(console, _heading(description, console.width))
+        _print_lines(console, _heading(description, console.width, file or {}))
         console.print(table)
         _print_lines(console, (*_totals(description), *_left_out(left_out)))
         _print_lines(console, _parameters(description))
@@ -85,11 +92,15 @@ def _print_lines(console: Console, lines: Iterable[str]) -> None:
         console.print(text, markup=False, highlight=False, no_wrap=True)
 
 
-def _heading(d: Description, width: int) -> Iterable[str]:
+def _heading(d: Description, width: int, file: Mapping[str, Any]) -> Iterable[str]:
     yield f"{d.name}: profile {d.profile}, accumulator {_accumulator(d)}, layout {d.layout}"
-    if "file" in d.provenance:
-        yield f"file    {d.provenance['file']} ({d.provenance.get('format', 'unknown format')})"
-        yield f"sha256  {d.provenance.get('sha256', 'unknown')}"
+    if file:
+        yield f"file    {file['name']}, {file['bytes']:,} bytes"
+        yield f"sha256  {file['sha256']}"
+    origin = d.provenance.get("sha256", "unknown")
+    if "file" in d.provenance and origin != file.get("sha256"):
+        yield f"from    {d.provenance['file']} ({d.provenance.get('format', 'unknown format')})"
+        yield f"sha256  {origin}"
     for kind, ports in (("input", d.inputs), ("output", d.outputs)):
         for port in ports:
             facts = f"{kind:<7} {_port(port)}, "

@@ -17,15 +17,14 @@ import numpy as np
 
 from .backend import Backend, Layout, make_backend
 from .check import check
+from .codes import input_codes
 from .constants import find_constant, with_biases, with_constants
 from .cost import macs
 from .graph import Accumulator, Graph, ModelError, Node, Tensor
-from .headroom import WEIGHTED
+from .headroom import WEIGHTED, multiplied
 from .kernels.structs import Requantization
 from .neural_art.settle import check_trainable, settle
-from .neural_art.stored import on_hardware
 from .parameters import geometry
-from .reference import quantize
 from .reference.neural_art import raw_sums
 from .resize import batch_separable, with_batch
 
@@ -78,8 +77,7 @@ class Session:
         threads: int | None = None,
         accumulator: Accumulator | None = None,
     ) -> None:
-        if accumulator is not None:
-            graph = replace(graph, accumulator=accumulator)
+        graph = _with_accumulator(graph, accumulator)
         check(graph)
         self.source_graph = graph = settle(with_biases(graph))
         self.graph = with_batch(graph, 1) if batch_separable(graph) else graph
@@ -93,12 +91,12 @@ class Session:
             {graph.tensors[i].name: self._backend.constant(i) for i in indices},
             {name: graph.tensors[i].name for name, i in zip(trainable, indices, strict=True)},
         )
-        weighted = _live_nodes(self.graph)
+        weighted = multiplied(self.graph)
         self.biases = MappingProxyType(
-            {n.name: self._backend.constant(n.inputs[2]).reshape(-1) for _, n in weighted}
+            {n.name: self._backend.constant(n.inputs[2]).reshape(-1) for n in weighted.values()}
         )
         self.requantization: Mapping[str, Requantization] = MappingProxyType(
-            {n.name: self._backend.requantization(k) for k, n in weighted}
+            {n.name: self._backend.requantization(k) for k, n in weighted.items()}
         )
         self._inputs = self._layout(self.graph.inputs)
         self._outputs = self._layout(self.graph.outputs)
@@ -221,7 +219,7 @@ class Session:
         counts: dict[str, int] = {}
         for i in self.graph.inputs:
             tensor = self.graph.tensors[i]
-            codes[i] = as_codes(arrays[tensor.name], tensor)
+            codes[i] = as_codes(arrays[tensor.name], tensor, self.graph.profile)
             counts[tensor.name] = len(codes[i]) // (tensor.shape or (1,))[0]
         if len(set(counts.values())) != 1:
             raise ValueError(f"inputs must hold equally many images, got {counts}")
@@ -258,7 +256,13 @@ class _Named(Mapping[str, np.ndarray]):
         self._aliases = aliases
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self._arrays[self._aliases.get(name, name)]
+        found = self._arrays.get(self._aliases.get(name, name))
+        if found is None:
+            raise KeyError(
+                f"weights: {name!r} must be trainable, got {', '.join(self._arrays) or 'none'}; "
+                "name it in Session(graph, trainable=[...])"
+            )
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)
@@ -267,39 +271,47 @@ class _Named(Mapping[str, np.ndarray]):
         return len(self._arrays)
 
 
-def as_codes(values: np.ndarray, tensor: Tensor) -> np.ndarray:
+def as_codes(values: np.ndarray, tensor: Tensor, profile: str) -> np.ndarray:
     """The input as a contiguous array of the tensor's type: codes as they are, reals quantised."""
     array = np.asarray(values)
     _check_shape(array, tensor)
     real, q = array.dtype.kind == "f", tensor.quantization
     if real and np.isnan(array).any():
-        raise ValueError(f"input {tensor.name}: real numbers must not be NaN")
+        raise ValueError(f"{input_label(tensor)}: real numbers must not be NaN")
     if array.dtype == tensor.dtype:
         return np.ascontiguousarray(array)
     if real and tensor.dtype == "float32":
         with np.errstate(over="ignore"):
             return np.ascontiguousarray(array, np.float32)
     if real and q is not None:
-        codes = quantize(array, q.scale[0], int(q.zero_point[0]), tensor.dtype)
-        return np.ascontiguousarray(codes)
+        return np.ascontiguousarray(input_codes(array, tensor, profile))
     allowed = f"{tensor.dtype} (codes) or floating (real numbers)" if q else tensor.dtype
-    raise TypeError(f"input {tensor.name}: type must be {allowed}, got {array.dtype}")
+    raise TypeError(f"{input_label(tensor)}: type must be {allowed}, got {array.dtype}")
+
+
+def input_label(tensor: Tensor) -> str:
+    """ "input x"; "input" for a tensor of that name."""
+    return tensor.name if tensor.name == "input" else f"input {tensor.name}"
 
 
 def _check_shape(array: np.ndarray, tensor: Tensor) -> None:
     wanted = tensor.shape
     if array.ndim != len(wanted) or array.shape[1:] != wanted[1:]:
         shape = ", ".join(["batch", *map(str, wanted[1:])][: len(wanted)])
-        raise ValueError(f"input {tensor.name}: shape must be ({shape}), got {array.shape}")
+        raise ValueError(f"{input_label(tensor)}: shape must be ({shape}), got {array.shape}")
     if wanted and array.shape[0] % wanted[0]:
-        raise ValueError(f"input {tensor.name}: this graph mixes images of a batch, so the batch "
+        raise ValueError(f"{input_label(tensor)}: this graph mixes images of a batch, so the batch "
                          f"must be a multiple of {wanted[0]}, got {array.shape[0]}")  # fmt: skip
 
 
-def _live_nodes(graph: Graph) -> list[tuple[int, Node]]:
-    """Weighted nodes with their numbers, but for those whose coefficients are compiled in."""
-    nodes = enumerate(graph.nodes)
-    return [(k, n) for k, n in nodes if n.op in WEIGHTED and not on_hardware(graph, n)]
+def _with_accumulator(graph: Graph, accumulator: Accumulator | None) -> Graph:
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph: must be an npusim.Graph, got {graph!r}; npusim.load reads a file")
+    if accumulator is None:
+        return graph
+    if not isinstance(accumulator, Accumulator):
+        raise TypeError(f"accumulator: must be an npusim.Accumulator, got {accumulator!r}")
+    return replace(graph, accumulator=accumulator)
 
 
 def _thread_count(threads: int | None) -> int:

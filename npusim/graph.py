@@ -99,6 +99,7 @@ class Node:
     inputs       tensor indices in the operator's order, ABSENT for a missing optional input
     outputs      tensor indices
     attributes   the operator's options: int, float, str, bool, or tuples of int (of pairs for pad)
+    rule         requantisation rule of this node instead of its profile's, see `npusim.rules`
     given        arithmetic parameters that were given and are not derived from the scales, such as
                  "multiplier" and "shift" int32 (O,), or stored statistics
     """
@@ -109,6 +110,7 @@ class Node:
     outputs: tuple[int, ...]
     attributes: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     given: Mapping[str, np.ndarray] = field(default_factory=lambda: _EMPTY)
+    rule: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .affine import scale
 from .graph import ABSENT, Graph, ModelError, Node, Quantization, Tensor
-from .parameters import scale
 
 AFTER_HEAD = ("reshape", "softmax", "quantize", "dequantize")
 

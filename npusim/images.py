@@ -5,25 +5,41 @@
 
 By default pixels 0..255 become the 256 codes in order, whatever the scale: exact, and right for
 every network that was trained on the full range of its input.
+Of 16 bits a channel the upper 8 are taken. A picture is turned as its EXIF orientation says; EXIF
+that cannot be read says nothing. Transparent pixels are refused: no background is guessed.
 Letters: H W C height, width and channels (1 or 3) of a picture.
 """
 
 import io
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .codes import input_codes
+from .engine import input_label
 from .graph import Graph, ModelError, Tensor
-from .reference import quantize
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MAX_FILE_BYTES = 64 << 20
 """A picture file larger than this is refused unread."""
 FIRST_CODE = {"int8": -128, "uint8": 0}
 WHITE = 255
+OPAQUE = 255
+_ORIENTATION = 0x0112
+_TURNED: Mapping[int, Callable[[np.ndarray], np.ndarray]] = {
+    2: lambda pixels: pixels[:, ::-1],
+    3: lambda pixels: pixels[::-1, ::-1],
+    4: lambda pixels: pixels[::-1],
+    5: lambda pixels: pixels.swapaxes(0, 1),
+    6: lambda pixels: pixels.swapaxes(0, 1)[:, ::-1],
+    7: lambda pixels: pixels[::-1, ::-1].swapaxes(0, 1),
+    8: lambda pixels: pixels.swapaxes(0, 1)[::-1],
+}
+"""EXIF orientation -> the upright picture; every other number says that it is upright."""
 
 
 class Normalization(NamedTuple):
@@ -53,21 +69,24 @@ def read(path: Path) -> np.ndarray:
 
 
 def decode(data: bytes, where: str) -> np.ndarray:
-    """The picture as uint8 (H, W, 3), or (H, W, 1) when it is grey.
+    """The picture, upright, as uint8 (H, W, 3), or (H, W, 1) when it is grey.
 
-    raises   ValueError naming `where` when it is not a whole picture
+    raises   ValueError naming `where` when it is not a whole picture, has transparent pixels, or
+             neither 8 nor 16 bits a channel
     """
     image_module = pillow()
     try:
         with image_module.open(io.BytesIO(data)) as picture:
-            mode = "L" if picture.mode in ("1", "L") else "RGB"
-            pixels = np.asarray(picture.convert(mode))
+            turned = _TURNED.get(_orientation(picture), np.asarray)
+            pixels = turned(_pixels(picture))
+    except _UnfitError as error:
+        raise ValueError(f"{where}: {error}") from None
     except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
         raise ValueError(
             f"{where}: must decode as a picture, got {type(error).__name__}; "
             "remove or replace the file"
         ) from error
-    return pixels.reshape(*pixels.shape[:2], -1)
+    return np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1))
 
 
 def resize(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
@@ -106,8 +125,10 @@ def to_input(
     returns   one image without the batch axis, of the input's type
     raises    ValueError naming `where` when channels or the normalisation do not fit
     """
-    shape, tensor = image_shape(graph), graph.tensors[graph.inputs[0]]
-    table = code_table(tensor, shape[2], normalization, where)
+    shape = image_shape(graph)
+    table = code_table(
+        graph.tensors[graph.inputs[0]], shape[2], normalization, where, graph.profile
+    )
     codes = table[np.arange(shape[2]), fit(pixels, shape, where)]
     return np.ascontiguousarray(codes.transpose(2, 0, 1)) if graph.layout == "NCHW" else codes
 
@@ -130,9 +151,16 @@ def fit(pixels: np.ndarray, shape: tuple[int, int, int], where: str) -> np.ndarr
 
 
 def code_table(
-    tensor: Tensor, channels: int, normalization: Normalization | None, where: str
+    tensor: Tensor,
+    channels: int,
+    normalization: Normalization | None,
+    where: str,
+    profile: str = "tflm",
 ) -> np.ndarray:
-    """(channels, 256) of the input's type: what every pixel value becomes in every channel."""
+    """(channels, 256) of the input's type: what every pixel value becomes in every channel.
+
+    profile   by whose rule real numbers become codes
+    """
     pixels = np.arange(WHITE + 1)
     if normalization is None:
         if tensor.dtype == "float32":
@@ -147,14 +175,45 @@ def code_table(
     real = ((pixels / WHITE - mean[:, np.newaxis]) / std[:, np.newaxis]).astype(np.float32)
     if tensor.dtype == "float32" or tensor.quantization is None:
         return real
-    q = tensor.quantization
-    return quantize(real, q.scale[0], int(q.zero_point[0]), tensor.dtype)
+    return input_codes(real, tensor, profile)
+
+
+class _UnfitError(Exception):
+    """A whole picture that is not taken; the message lacks the file's name."""
+
+
+def _pixels(picture: Any) -> np.ndarray:
+    """uint8 (H, W) or (H, W, 3) of a Pillow image."""
+    mode = picture.mode
+    sixteen = mode.startswith("I;16") or (mode == "I" and picture.format in ("PNG", "PPM"))
+    if mode in ("I", "F") and not sixteen:
+        raise _UnfitError(f"pixels must have 8 or 16 bits a channel, got Pillow's mode {mode}; "
+                     "scale them to 8 bits")  # fmt: skip
+    if sixteen:
+        _check_opaque(int("transparency" in picture.info))
+        return (np.asarray(picture) >> 8).astype(np.uint8)
+    if picture.has_transparency_data:
+        _check_opaque(int((np.asarray(picture.convert("RGBA"))[..., 3] < OPAQUE).sum()))
+    return np.asarray(picture.convert("L" if mode in ("1", "L", "LA", "La") else "RGB"))
+
+
+def _check_opaque(transparent: int) -> None:
+    if transparent:
+        raise _UnfitError(f"pixels must be opaque, got {transparent} that are transparent; "
+                     "flatten the picture onto a background")  # fmt: skip
+
+
+def _orientation(picture: Any) -> int:
+    try:
+        return picture.getexif().get(_ORIENTATION, 1)
+    except (OSError, SyntaxError, ValueError, TypeError, LookupError, struct.error):
+        return 1
 
 
 def _first_code(tensor: Tensor) -> int:
     if tensor.dtype not in FIRST_CODE:
         raise ModelError(
-            f"input {tensor.name}: must be int8, uint8 or float32 to take pictures, "
+            f"{input_label(tensor)}: must be int8, uint8 or float32 to take pictures, "
             f"got {tensor.dtype}; give codes instead"
         )
     return FIRST_CODE[tensor.dtype]
@@ -165,4 +224,6 @@ def _per_channel(values: Sequence[float], channels: int, where: str) -> np.ndarr
         raise ValueError(
             f"{where} must be one number or {channels}, one a channel, got {len(values)}"
         )
+    if not np.isfinite(values).all():
+        raise ValueError(f"{where} must be finite, got {', '.join(map(str, values))}")
     return np.broadcast_to(np.array(values, np.float64), (channels,))

@@ -4,12 +4,18 @@ Numba's own cache does not see edits to called functions or changed flags, so co
 in a folder named by a hash of every kernel source, the versions and the host. The folder is set
 only while a function is decorated: a user's own numba cache is left alone.
 Set NPUSIM_CACHE_DIR to move it; by default it lies in the user's cache folder.
+The first compilation of a process is announced on standard error; folders that nobody used for 30
+days go when a new one is made.
 """
 
+import atexit
 import hashlib
 import os
+import re
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,19 +23,38 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba.core import event
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent
+UNUSED_SECONDS = 30 * 24 * 3600
+COMPILING = "npusim: compiling kernels for this machine; later runs load them"
+NOT_KEPT = "npusim: compiling kernels, in every run: {} cannot be written; set NPUSIM_CACHE_DIR"
 
 
 def jit(function: Function) -> Function:
     """Compile `function` at its first call: no Python objects, no GIL, cached on disk."""
+    return _compiled(function)
+
+
+def jit_inline(function: Function) -> Function:
+    """As `jit`, and its code is always put into its callers.
+
+    For what inner loops call: a call counts references to every array it is given, which takes
+    longer than a short row of work.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Function, forceinline: bool = False) -> Function:
     config: Any = numba.config
     previous = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder(function.__module__.split(".")[0]))
     try:
-        compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+        compiled: Any = numba.njit(
+            nogil=True, cache=True, error_model="numpy", forceinline=forceinline
+        )(function)
     finally:
         config.CACHE_DIR = previous
     return compiled
@@ -47,10 +72,46 @@ def cache_folder(package: str = "npusim") -> Path:
     base = Path(root) if root else _user_cache() / "npusim"
     folder = base / f"{package}-{_source_hash(package)}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _prune(base, package)
+        os.utime(folder)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="npusim-"))
+        notice.text = NOT_KEPT.format(base)
+        private = Path(tempfile.mkdtemp(prefix="npusim-"))
+        atexit.register(shutil.rmtree, private, ignore_errors=True)
+        return private
     return folder
+
+
+def _prune(base: Path, package: str) -> None:
+    """Remove the package's folders that no process has used for 30 days."""
+    oldest = time.time() - UNUSED_SECONDS
+    for folder in base.iterdir():
+        own = re.fullmatch(rf"{package}-[0-9a-f]{{16}}", folder.name)
+        if own and not folder.is_symlink() and folder.stat().st_mtime < oldest:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class Notice(event.Listener):
+    """Says once in a process, before it happens, that kernels are compiled; None when said."""
+
+    text: str | None = COMPILING
+
+    def on_start(self, event: Any) -> None:
+        """Before one function is compiled that no cache held."""
+        package = event.data["dispatcher"].py_func.__module__.split(".")[0]
+        if self.text is not None and package in ("npusim", "zo") and sys.stderr is not None:
+            print(self.text, file=sys.stderr, flush=True)
+            self.text = None
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+notice = Notice()
+event.register("numba:compile", notice)
 
 
 def _user_cache() -> Path:

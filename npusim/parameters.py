@@ -1,8 +1,8 @@
-"""The arithmetic of a node: structs for the kernels, derived from shapes and scales.
+"""The parameters of a node's kernel: structs derived from shapes, scales and the arithmetic.
 
-What a node's `given` holds is taken as it is; everything else follows from the scales by the
-profile's rules. The NumPy reference and the compiled kernels read the same structs.
-Sources: TFLite Micro kernels' Prepare functions (conv, fully_connected, add, mul, reduce, softmax).
+The NumPy reference and the compiled kernels read the same structs.
+Sources: TFLite Micro kernels' Prepare functions (conv, fully_connected, add, mul, reduce, softmax);
+XNNPACK's operators for those of its own.
 """
 
 import math
@@ -11,99 +11,45 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .graph import ABSENT, Graph, Node, Quantization, Tensor
+from . import requantization
+from .affine import scale, scale32, zero_point
+from .fivefold import BOTH, A, B, innermost_row
+from .graph import ABSENT, Graph, Node
 from .kernels.structs import (
+    DEQUANTIZE,
+    DOUBLE_ROUNDING,
+    DOUBLE_ROUNDING_DOWN,
+    QUANTIZE,
+    SINGLE_ROUNDING,
+    TWICE,
     Add,
+    AddXnnpack,
     Conv2d,
+    Dequantize,
     FullyConnected,
     Mean,
+    MeanXnnpack,
     Mul,
     Pool2d,
-    Requantization,
+    Quantize,
     Rescale,
+    RescaleXnnpack,
+    Rounding,
     Softmax,
+    SoftmaxX86,
 )
-from .multiplier import quantize_multiplier, quantize_multipliers
+from .multiplier import quantize_multiplier
 from .neural_art import stored as neural_art
-from .profiles import find_profile
+from .requantization import clamp_of, output_channels
+from .rules import arithmetic, rounding
 from .shapes import window_2d
 
-LIMITS = {
-    "int8": (-128, 127),
-    "uint8": (0, 255),
-    "int16": (-32768, 32767),
-    "int32": (-(2**31), 2**31 - 1),
-}
-
-ADD_LEFT_SHIFT = 20
 SOFTMAX_INTEGER_BITS = 5
+_ALONE = Rounding(DOUBLE_ROUNDING_DOWN, 8, DOUBLE_ROUNDING)
+ADD_X86 = {BOTH: Rounding(SINGLE_ROUNDING, 16, DOUBLE_ROUNDING), A: _ALONE, B: _ALONE}
+"""How LiteRT's ADD on x86 scales its operands, by who moves along a row."""
 
-_ACTIVATION_RANGE = {
-    "none": (None, None),
-    "relu": (0.0, None),
-    "relu6": (0.0, 6.0),
-    "relu_n1_to_1": (-1.0, 1.0),
-}
-
-
-def quantization(tensor: Tensor) -> Quantization:
-    """The tensor's quantisation, which must be there."""
-    assert tensor.quantization is not None, tensor.name
-    return tensor.quantization
-
-
-def scale(tensor: Tensor) -> float:
-    """The per-tensor scale as a double."""
-    return float(quantization(tensor).scale[0])
-
-
-def zero_point(tensor: Tensor) -> int:
-    """The per-tensor zero point."""
-    return int(quantization(tensor).zero_point[0])
-
-
-def activation_range(tensor: Tensor, activation: str) -> tuple[int, int]:
-    """Codes between which a fused activation clamps, in the output's quantisation.
-
-    Bounds are divided in float32 and rounded half away from zero, as TFLite does.
-    """
-    low, high = LIMITS[tensor.dtype]
-    bottom, top = _ACTIVATION_RANGE[activation]
-    if bottom is not None:
-        low = max(low, _code(bottom, tensor))
-    if top is not None:
-        high = min(high, _code(top, tensor))
-    return low, high
-
-
-def _code(value: float, tensor: Tensor) -> int:
-    ratio = float(np.float32(value) / quantization(tensor).scale[0])
-    rounded = math.copysign(math.floor(abs(ratio) + 0.5), ratio)
-    return zero_point(tensor) + int(rounded)
-
-
-def requantization(graph: Graph, node: Node) -> Requantization:
-    """Multiplier and shift per output channel of a weighted node.
-
-    M = s_x * s_w / s_y in double, one per channel (repeated when the weights have one scale).
-    """
-    x, weights = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
-    y = graph.tensors[node.outputs[0]]
-    if "multiplier" in node.given:
-        multiplier, shift = node.given["multiplier"], node.given["shift"]
-    else:
-        scales = quantization(weights).scale.astype(np.float64)
-        reals = scale(x) * scales / scale(y)
-        reals = np.broadcast_to(reals, (output_channels(node, weights),))
-        multiplier, shift = quantize_multipliers(reals)
-    low, high = activation_range(y, str(node.attributes.get("activation", "none")))
-    rule = find_profile(graph.profile).rule_number
-    return Requantization(multiplier, shift, zero_point(y), low, high, rule)
-
-
-def output_channels(node: Node, weights: Tensor) -> int:
-    """Number of output channels of a weighted node."""
-    return weights.shape[3] if node.op == "depthwise_conv2d" else weights.shape[0]
+Structs = tuple[NamedTuple, ...]
 
 
 def bias(graph: Graph, node: Node) -> np.ndarray:
@@ -114,6 +60,16 @@ def bias(graph: Graph, node: Node) -> np.ndarray:
     data = graph.tensors[node.inputs[2]].data
     assert data is not None
     return data.reshape(-1)
+
+
+def weighted(graph: Graph, node: Node) -> Structs:
+    """Geometry, and the tail."""
+    return geometry(graph, node), requantization.weighted(graph, node)
+
+
+def geometry(graph: Graph, node: Node) -> Conv2d | FullyConnected:
+    """What a weighted node sums."""
+    return (fully_connected if node.op == "fully_connected" else conv2d)(graph, node)
 
 
 def conv2d(graph: Graph, node: Node) -> Conv2d:
@@ -137,119 +93,145 @@ def fully_connected(graph: Graph, node: Node) -> FullyConnected:
     return FullyConnected(math.prod(x.shape) // i, i, o, zero_point(x))
 
 
-def pool2d(graph: Graph, node: Node) -> Pool2d:
+def pool2d(graph: Graph, node: Node) -> Structs:
     """Geometry and clamp of average_pool2d and max_pool2d."""
-    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
-    n, h, w, c = x.shape
+    n, h, w, c = graph.tensors[node.inputs[0]].shape
     kh, kw = node.attributes["kernel"]
     stride_h, stride_w = node.attributes["stride"]
     (oh, top), (ow, left) = window_2d(node.attributes, h, w, (kh, kw))
-    low, high = activation_range(y, str(node.attributes.get("activation", "none")))
-    return Pool2d(n, h, w, c, oh, ow, kh, kw, stride_h, stride_w, top, left, low, high)
+    clamp = clamp_of(graph, node)
+    return (Pool2d(n, h, w, c, oh, ow, kh, kw, stride_h, stride_w, top, left, *clamp),)
 
 
-def add(graph: Graph, node: Node) -> Add:
-    """ADD: operands times 2^20, scaled by s_i / (2 max s), the sum by 2 max s / (2^20 s_y)."""
-    a, b = (graph.tensors[i] for i in node.inputs)
-    y = graph.tensors[node.outputs[0]]
-    twice_max = 2.0 * max(scale(a), scale(b))
-    a_multiplier, a_shift = quantize_multiplier(scale(a) / twice_max)
-    b_multiplier, b_shift = quantize_multiplier(scale(b) / twice_max)
-    y_real = twice_max / (2.0**ADD_LEFT_SHIFT * scale(y))
-    y_multiplier, y_shift = quantize_multiplier(y_real)
-    clamp = activation_range(y, str(node.attributes.get("activation", "none")))
-    return Add(
-        ADD_LEFT_SHIFT,
-        zero_point(a), a_multiplier, a_shift,
-        zero_point(b), b_multiplier, b_shift,
-        zero_point(y), y_multiplier, y_shift,
-        *clamp,
-    )  # fmt: skip
+def add(graph: Graph, node: Node) -> Structs:
+    """ADD in fixed point, three requantisations; or XNNPACK's, see `AddXnnpack`.
 
-
-def mul(graph: Graph, node: Node) -> Mul:
-    """MUL: M = s_a * s_b / s_y."""
-    a, b = (graph.tensors[i] for i in node.inputs)
-    y = graph.tensors[node.outputs[0]]
-    multiplier, shift = quantize_multiplier(scale(a) * scale(b) / scale(y))
-    clamp = activation_range(y, str(node.attributes.get("activation", "none")))
-    return Mul(zero_point(a), zero_point(b), zero_point(y), multiplier, shift, *clamp)
-
-
-def mean(graph: Graph, node: Node) -> Mean:
-    """MEAN: the division by the count N is folded into the multiplier, truncated.
-
-    k = min(floor(log2 N), 32, 31 + shift), multiplier = (multiplier << k) div N, shift -= k
+    LiteRT's on x86 scales the operands in blocks, counted from the start of every row.
     """
-    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
-    axes = node.attributes["axes"]
-    count = math.prod(x.shape[axis] for axis in axes)
-    multiplier, shift = quantize_multiplier(scale(x) / scale(y))
-    fold = min(count.bit_length() - 1, 32, 31 + shift)
-    multiplier = (multiplier << fold) // count
-    low, high = LIMITS[y.dtype]
-    return Mean(count, zero_point(x), zero_point(y), multiplier, shift - fold, low, high)
+    a, b = (graph.tensors[i] for i in node.inputs)
+    if arithmetic(graph, node).rule == "add_xnnpack":
+        return _add_xnnpack(graph, node)
+    row, (left, right, tail) = innermost_row(a.shape, b.shape), requantization.add(graph, node)
+    if arithmetic(graph, node).rule == "add_x86":
+        left, right = (r._replace(rounding=ADD_X86.get(row.moves, TWICE)) for r in (left, right))
+    numbers = row.length, requantization.ADD_LEFT_SHIFT, zero_point(a), zero_point(b)
+    return Add(*numbers, left, right), tail
 
 
-def softmax(graph: Graph, node: Node) -> Softmax:
-    """Softmax: differences to the row's maximum in Q5.26; those below diff_min count as zero."""
+def _add_xnnpack(graph: Graph, node: Node) -> Structs:
+    """shift = 20 - floor(log2(max s_i / s_y)), multiplier_i = rint(s_i / s_y * 2^shift)"""
+    a, b = (graph.tensors[i] for i in node.inputs)
+    y = graph.tensors[node.outputs[0]]
+    ratios = [float(scale32(t) / scale32(y)) for t in (a, b)]
+    shift = 21 - math.frexp(max(ratios))[1]
+    m_a, m_b = (round(math.ldexp(r, shift)) for r in ratios)
+    zeros = zero_point(a), zero_point(b)
+    return (AddXnnpack(zeros[0], m_a, zeros[1], m_b, shift, zero_point(y),
+                       *clamp_of(graph, node)),)  # fmt: skip
+
+
+def mul(graph: Graph, node: Node) -> Structs:
+    """The operands' zero points, and the tail."""
+    a, b = (graph.tensors[i] for i in node.inputs)
+    return Mul(zero_point(a), zero_point(b)), requantization.mul(graph, node)
+
+
+def mean(graph: Graph, node: Node) -> Structs:
+    """Mean over the axes; or XNNPACK's, see `MeanXnnpack`, or that of LiteRT on x86."""
     x = graph.tensors[node.inputs[0]]
+    cells = math.prod(x.shape[axis] for axis in node.attributes["axes"])
+    rule = arithmetic(graph, node).rule
+    if rule == "mean_xnnpack":
+        return _mean_xnnpack(graph, node, cells)
+    if rule == "mean_x86":
+        return Mean(cells, 0), requantization.mean_x86(graph, node, cells)
+    return Mean(cells, zero_point(x)), requantization.mean(graph, node, cells)
+
+
+def _mean_xnnpack(graph: Graph, node: Node, cells: int) -> Structs:
+    """Each product, quotient and difference is rounded to float32."""
+    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    factor = scale32(x) / scale32(y) * (np.float32(1) / np.float32(cells))
+    offset = np.float32(zero_point(y)) - np.float32(cells * zero_point(x)) * factor
+    return (MeanXnnpack(factor, offset, *clamp_of(graph, node)),)
+
+
+def softmax(graph: Graph, node: Node) -> Structs:
+    """Differences to the row's maximum in Q5.26; those below diff_min count as zero.
+
+    Or LiteRT's on x86, see `SoftmaxX86`: the exponent is formed in float32.
+    """
+    x = graph.tensors[node.inputs[0]]
+    depth = x.shape[-1]
+    rows = math.prod(x.shape) // depth
+    if arithmetic(graph, node).rule == "softmax_x86":
+        step = -scale32(x) * np.float32(node.attributes["beta"])
+        exponents = np.arange(256, dtype=np.float32) * step
+        table = np.exp(exponents.astype(np.float64)).astype(np.float32)
+        return (SoftmaxX86(rows, depth, table),)
     beta = float(np.float32(node.attributes["beta"]))
     fraction = 31 - SOFTMAX_INTEGER_BITS
     real = min(beta * scale(x) * 2.0**fraction, 2.0**31 - 1.0)
     multiplier, shift = quantize_multiplier(real)
     radius = ((1 << SOFTMAX_INTEGER_BITS) - 1) * 2.0**fraction / 2.0**shift
-    depth = x.shape[-1]
-    return Softmax(math.prod(x.shape) // depth, depth, multiplier, shift, -math.floor(radius))
+    return (Softmax(rows, depth, multiplier, shift, -math.floor(radius)),)
 
 
-def rescale(graph: Graph, node: Node) -> Rescale:
-    """quantize of codes, relu, relu6: M = s_x / s_y."""
+def rescale(graph: Graph, node: Node) -> Structs:
+    """quantize of codes, relu, relu6; or XNNPACK's, see `RescaleXnnpack`."""
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
-    multiplier, shift = quantize_multiplier(scale(x) / scale(y))
-    activation = node.op if node.op in _ACTIVATION_RANGE else "none"
-    clamp = activation_range(y, activation)
-    return Rescale(zero_point(x), zero_point(y), multiplier, shift, *clamp)
+    if arithmetic(graph, node).rule == "rescale_xnnpack":
+        multiplier = round(float(scale32(x) / scale32(y)) * 2**8)
+        clamp = clamp_of(graph, node)
+        return (RescaleXnnpack(zero_point(x), multiplier, zero_point(y), *clamp),)
+    return Rescale(zero_point(x)), requantization.rescale(graph, node)
 
 
-def geometry(graph: Graph, node: Node) -> Conv2d | FullyConnected:
-    """What a weighted node sums."""
-    return (fully_connected if node.op == "fully_connected" else conv2d)(graph, node)
+def quantize(graph: Graph, node: Node) -> Structs:
+    """quantize of real numbers, or of codes."""
+    y = graph.tensors[node.outputs[0]]
+    if graph.tensors[node.inputs[0]].dtype != "float32":
+        return rescale(graph, node)
+    rule = rounding(arithmetic(graph, node), QUANTIZE)
+    return (Quantize(scale32(y), zero_point(y), rule),)
 
 
-def bind(graph: Graph, node: Node) -> tuple[NamedTuple, ...]:
+def dequantize(graph: Graph, node: Node) -> Structs:
+    """Scale, zero point, rule."""
+    x = graph.tensors[node.inputs[0]]
+    rule = rounding(arithmetic(graph, node), DEQUANTIZE)
+    return (Dequantize(scale32(x), zero_point(x), rule),)
+
+
+def bind(graph: Graph, node: Node) -> Structs:
     """The structs the node's kernel takes; empty for operators that only move data."""
     if neural_art.on_hardware(graph, node):
         return _on_neural_art(graph, node)
-    if node.op in ("conv2d", "depthwise_conv2d"):
-        return conv2d(graph, node), requantization(graph, node)
-    if node.op == "fully_connected":
-        return fully_connected(graph, node), requantization(graph, node)
-    if node.op == "quantize" and graph.tensors[node.inputs[0]].dtype == "float32":
-        return ()
-    single = _SINGLE.get(node.op)
-    return () if single is None else (single(graph, node),)
+    binder = _BIND.get(node.op)
+    return () if binder is None else binder(graph, node)
 
 
-def _on_neural_art(graph: Graph, node: Node) -> tuple[NamedTuple, ...]:
+def _on_neural_art(graph: Graph, node: Node) -> Structs:
     """The structs of a node whose Neural-ART parameters are settled."""
-    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     if node.op == "mean":
-        return (neural_art.mean(node, x.shape[3]),)
-    clamp = activation_range(y, node.attributes["activation"])
+        return (neural_art.mean(node, graph.tensors[node.inputs[0]].shape[3]),)
     if node.op == "add":
-        return (neural_art.add(node, clamp),)
-    return geometry(graph, node), neural_art.weighted(node, clamp)
+        return (neural_art.add(node, clamp_of(graph, node)),)
+    return geometry(graph, node), neural_art.weighted(node, clamp_of(graph, node))
 
 
-_SINGLE: Mapping[str, Callable[[Graph, Node], NamedTuple]] = {
+_BIND: Mapping[str, Callable[[Graph, Node], Structs]] = {
+    "conv2d": weighted,
+    "depthwise_conv2d": weighted,
+    "fully_connected": weighted,
     "add": add,
     "mul": mul,
     "average_pool2d": pool2d,
     "max_pool2d": pool2d,
     "mean": mean,
     "softmax": softmax,
-    "quantize": rescale,
+    "quantize": quantize,
+    "dequantize": dequantize,
     "relu": rescale,
     "relu6": rescale,
 }

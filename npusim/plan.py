@@ -23,14 +23,14 @@ class Plan:
     constants    int8, one block
     arena_bytes  memory each thread needs
     buffers      place of every tensor
-    scales       weighted node's index -> places of its int32 multiplier and shift
+    scales       weighted node's index -> places of its multiplier, shift and scale
     """
 
     table: np.ndarray
     constants: np.ndarray
     arena_bytes: int
     buffers: Mapping[int, Buffer]
-    scales: Mapping[int, tuple[Buffer, Buffer]]
+    scales: Mapping[int, tuple[Buffer, Buffer, Buffer]]
 
     def kernel(self, node: int) -> str:
         """Name of the kernel that executes a node."""

@@ -1,4 +1,5 @@
-"""Named arithmetics: which rounding rule each operator uses, and which accumulator.
+"""Named arithmetics: which rule each operator uses, how its multiplier is computed, and in what it
+accumulates.
 
 "Matches TFLite" is not one rule, so a profile is part of every graph.
 """
@@ -8,9 +9,37 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from .graph import Accumulator
-from .kernels.structs import DOUBLE_ROUNDING
 
-RULES: Mapping[str, int] = MappingProxyType({"double_rounding": DOUBLE_ROUNDING})
+SCALES = ("double", "float32_product", "float32")
+"""How M = s_x * s_w / s_y is computed: in double; the product in float32; all in float32."""
+BOUNDS = ("away", "even")
+"""How the code of an activation's bound is rounded: v / s to nearest, ties away from zero, before
+the zero point is added; v / s + zero_point to even."""
+
+
+C_ON_A_CPU = Accumulator(32, "wrap")
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How one operator makes its results.
+
+    rule     of `kernels.structs`, or an operator's own: "add_xnnpack", "half_away", ..
+    scale    one of SCALES
+    bounds   one of BOUNDS
+    block    elements that the rule is used for come in whole blocks of so many
+    rest     rule of the elements behind the last whole block
+    """
+
+    rule: str
+    scale: str = "double"
+    bounds: str = "away"
+    block: int = 1
+    rest: str = ""
+
+    def __str__(self) -> str:
+        """double_rounding; double_rounding_up:8+double_rounding where blocks have another rule."""
+        return self.rule if self.block == 1 else f"{self.rule}:{self.block}+{self.rest}"
 
 
 @dataclass(frozen=True)
@@ -19,37 +48,105 @@ class Profile:
 
     name          as `npusim.load(profile=...)` takes it
     reference     the program whose bits it reproduces
-    rule          requantisation rule of every operator that requantises
+    operators     operator, or one of its variants in `rules.variant`, -> its arithmetic
     accumulator   of weighted operators
+    fallback      profile of the nodes that the reference leaves to another program, see
+                  `delegation`; "" where it runs all
     """
 
     name: str
     reference: str
-    rule: str
-    accumulator: Accumulator
-
-    @property
-    def rule_number(self) -> int:
-        """The rule as the kernels take it."""
-        return RULES[self.rule]
+    operators: Mapping[str, Arithmetic]
+    accumulator: Accumulator = C_ON_A_CPU
+    fallback: str = ""
 
 
-PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {
-        "tflm": Profile(
-            name="tflm",
-            reference="TFLite Micro reference kernels, CMSIS-NN",
-            rule="double_rounding",
-            accumulator=Accumulator(32, "wrap"),
-        ),
-        "neural-art": Profile(
-            name="neural-art",
-            reference="ST Neural-ART of STM32N6, given its parameters",
-            rule="double_rounding",
-            accumulator=Accumulator(64, "wrap"),
-        ),
-    }
+_DOUBLE = Arithmetic("double_rounding")
+_UP = Arithmetic("double_rounding_up")
+_SINGLE = Arithmetic("single_rounding")
+_FLOAT32 = Arithmetic("float32_even", scale="float32")
+_XNNPACK = Arithmetic("float32_even", scale="float32", bounds="even")
+
+_REQUANTIZING = (
+    "conv2d",
+    "grouped_conv2d",
+    "depthwise_conv2d",
+    "fully_connected",
+    "fully_connected_per_channel",
+    "add",
+    "mul",
+    "mean",
+    "mean_of_map",
+    "mean_of_map_flat",
+    "requantize",
+    "requantize_wide",
+    "relu",
+    "relu6",
 )
+_WEIGHTED = _REQUANTIZING[:5]
+_OWN = {
+    "quantize": Arithmetic("divide_away"),
+    "dequantize": Arithmetic("product"),
+    "dequantize_wide": Arithmetic("product"),
+    "average_pool2d": Arithmetic("half_away"),
+    "max_pool2d": Arithmetic("exact"),
+    "softmax": Arithmetic("fixed_point"),
+}
+_TFLM = dict.fromkeys(_REQUANTIZING, _DOUBLE) | _OWN
+_LITERT = _TFLM | dict.fromkeys(
+    ("mul", "relu", "relu6"), Arithmetic("double_rounding", scale="float32")
+)
+_REF = _LITERT | dict.fromkeys(_WEIGHTED[3:], Arithmetic("float64_away"))
+_X86 = _LITERT | {
+    "conv2d": _UP,
+    "depthwise_conv2d": Arithmetic("double_rounding_up", block=8, rest="double_rounding"),
+    "fully_connected": Arithmetic("double_rounding_up", scale="float32_product"),
+    "fully_connected_per_channel": _UP,
+    "add": Arithmetic("add_x86"),
+    "softmax": Arithmetic("softmax_x86"),
+    "mean_of_map": Arithmetic("mean_x86", scale="float32"),
+    "requantize": Arithmetic("double_rounding_up", block=16, rest="double_rounding"),
+    "quantize": Arithmetic("reciprocal_even", block=8, rest="double_away"),
+    "dequantize": Arithmetic("affine", block=8, rest="product"),
+}
+_DELEGATED = dict.fromkeys(_WEIGHTED, _XNNPACK) | {
+    "add": Arithmetic("add_xnnpack", scale="float32", bounds="even"),
+    "mul": _XNNPACK,
+    "mean": Arithmetic("mean_xnnpack", scale="float32"),
+    "mean_of_map": Arithmetic("mean_xnnpack", scale="float32"),
+    "mean_of_map_flat": Arithmetic("mean_xnnpack", scale="float32"),
+    "requantize": Arithmetic("rescale_xnnpack", scale="float32"),
+    "quantize": Arithmetic("reciprocal_even"),
+    "dequantize": Arithmetic("product"),
+    "max_pool2d": Arithmetic("exact", bounds="even"),
+}
+_ONNX = dict.fromkeys(_WEIGHTED, _FLOAT32) | {
+    "quantize": Arithmetic("divide_even"),
+    "dequantize": Arithmetic("product"),
+    "dequantize_wide": Arithmetic("product"),
+    "max_pool2d": Arithmetic("exact"),
+}
+_ON_NEURAL_ART = (*_WEIGHTED, "add", "mean_of_map", "mean_of_map_flat")
+
+_ALL = (
+    Profile("tflm", "TFLite Micro reference kernels, CMSIS-NN", _TFLM),
+    Profile("litert-ref", "LiteRT's reference kernels", _REF),
+    Profile("litert-x86", "LiteRT's optimised kernels on x86, no delegate", _X86),
+    Profile("xnnpack", "LiteRT's default: XNNPACK", _DELEGATED, fallback="litert-x86"),
+    Profile(
+        "single-rounding",
+        "TFLite and CMSIS-NN built for single rounding, TOSA",
+        dict.fromkeys(_REQUANTIZING, _SINGLE) | _OWN,
+    ),
+    Profile("onnx", "onnxruntime", _ONNX),
+    Profile(
+        "neural-art",
+        "ST's Neural-ART (STM32N6), given its parameters",
+        _TFLM | dict.fromkeys(_ON_NEURAL_ART, Arithmetic("neural_art")),
+        Accumulator(64, "wrap"),
+    ),
+)
+PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in _ALL})
 
 
 def find_profile(name: str) -> Profile:

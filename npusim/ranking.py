@@ -32,12 +32,12 @@ def ranking(
     """The k highest classes of every image, the highest first; of equals the lowest index.
 
     codes    (N, ..): all dimensions but the first are classes
-    labels   names; none, or one per class at least
-    raises   ValueError when there are too few labels
+    labels   names; none, or one per class
+    raises   ValueError when there are fewer or more labels than classes
     """
     rows = codes.reshape(len(codes), -1)
-    if labels and len(labels) < rows.shape[1]:
-        raise ValueError(f"labels: must name {rows.shape[1]} classes of {tensor.name}, "
+    if labels and len(labels) != rows.shape[1]:
+        raise ValueError(f"labels: must name the {rows.shape[1]} classes of {tensor.name}, "
                          f"got {len(labels)}")  # fmt: skip
     order = np.argsort(-rows.astype(np.float64), axis=1, kind="stable")[:, :k]
     return [[_rank(int(i), row[i], tensor, labels) for i in chosen]

@@ -6,6 +6,7 @@ fit it, as LiteRT's resize_tensor_input does. Unlike LiteRT, nothing turns one l
 several rows of results.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,11 @@ from typing import Any
 import numpy as np
 
 from .check import check
+from .fivefold import innermost_row
 from .graph import ABSENT, Graph, ModelError, Node, Tensor
+from .kernels.structs import TWICE
+from .parameters import ADD_X86
+from .rules import arithmetic
 from .shapes import Shape, output_shape
 
 
@@ -111,7 +116,8 @@ def _batch_obstacle(graph: Graph) -> str | None:
         operands = [graph.tensors[i] for i in node.inputs if i != ABSENT]
         y = graph.tensors[node.outputs[0]].shape
         images = all(t.shape[:1] == batch for t in operands if t.data is None)
-        if not images or y[:1] != batch or _crosses_images(node, operands, y):
+        crosses = _crosses_images(node, operands, y) or _blocks_cross_images(graph, node, y)
+        if not images or y[:1] != batch or crosses:
             return f"{node.name}/{node.op}: must treat axis 0 as {batch[0]} independent images"
     return None
 
@@ -132,6 +138,20 @@ def _crosses_images(node: Node, operands: list[Tensor], y: Shape) -> bool:
         case "fully_connected":
             return node.attributes["keep_dims"] and len(y) == 1
     return False
+
+
+_IN_ONE_ROW = ("quantize", "dequantize", "add")
+"""Operators that may walk over a tensor as one row, through all images of a batch."""
+
+
+def _blocks_cross_images(graph: Graph, node: Node, y: Shape) -> bool:
+    """Whether elements are rounded by their place in blocks that end in the next image."""
+    a, size = arithmetic(graph, node) if node.op in _IN_ONE_ROW else None, math.prod(y[1:])
+    if a is None or a.rule != "add_x86":
+        return a is not None and size % a.block != 0
+    left, right = (graph.tensors[i].shape for i in node.inputs)
+    row = innermost_row(left, right)
+    return row.length > size and size % ADD_X86.get(row.moves, TWICE).block != 0
 
 
 def _varies_by_image(operand: Tensor, rank: int) -> bool:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from . import images
 from .graph import Graph, Tensor
 from .images import Normalization
+from .origin import training
 
 INPUT_KINDS = ".npy, .npz, .npz:NAME, .bin or a picture"
 LONGEST_NAME = 80
@@ -28,21 +29,24 @@ def read_inputs(
     source   a path. .npy: one array. .npz: one array per input, under the input's name; of one
              input any name, or the one after a colon. .bin: the input's codes, raw, little-endian.
              A picture: resized and made codes, see `npusim.images`.
-             uint8 images are pixels where the input is not uint8, or a normalisation is given
+             uint8 images are pixels where the input is not uint8, or with a normalisation
+    normalization   of the pixels; if None the one that the model was trained with
     raises   ValueError, OSError
     """
     path, key = _split(source)
-    suffix = path.suffix.lower()
+    suffix, pixels = path.suffix.lower(), normalization or training(graph).normalization
     if suffix in images.SUFFIXES:
-        pixels = images.to_input(images.read(path), graph, normalization, str(path))
-        return {graph.tensors[graph.inputs[0]].name: pixels[np.newaxis]}
+        image = images.to_input(images.read(path), graph, pixels, str(path))
+        return {graph.tensors[graph.inputs[0]].name: image[np.newaxis]}
     if suffix == ".bin":
+        _refuse_unused(normalization, [], source)
         return _read_raw(path, graph)
     if suffix not in (".npy", ".npz"):
         raise ValueError(f"{source}: input must be {INPUT_KINDS}, got {suffix or 'no suffix'}")
     arrays = _read_numpy(path)
     chosen = _choose(arrays, key, graph, source)
-    return {t.name: _with_batch(_pixels(chosen[t.name], graph, t, normalization, source), t)
+    _refuse_unused(normalization, [chosen[t.name].dtype for t in _inputs(graph)], source)
+    return {t.name: _with_batch(_pixels(chosen[t.name], graph, t, pixels, source), t)
             for t in _inputs(graph)}  # fmt: skip
 
 
@@ -160,10 +164,21 @@ def _choose(
     return {names[0]: arrays[found[0]]}
 
 
+def _refuse_unused(
+    normalization: Normalization | None, dtypes: Sequence[np.dtype], source: str
+) -> None:
+    if normalization is not None and np.uint8 not in dtypes:
+        got = " and ".join(map(str, dtypes)) or "raw codes"
+        raise ValueError(f"{source}: mean and std must be for pixels, which are uint8, got {got}; "
+                         "leave them out")  # fmt: skip
+
+
 def _pixels(
     array: np.ndarray, graph: Graph, tensor: Tensor, normalization: Normalization | None, where: str
 ) -> np.ndarray:
-    """uint8 images (N, H, W, C) or (H, W, C) as codes; anything else as it is."""
+    """uint8 images (N, H, W, C) or (H, W, C) as codes; anything else as it is, if not empty."""
+    if not array.size:
+        raise ValueError(f"{where}: must hold an image or more, got shape {array.shape}")
     is_image = array.dtype == np.uint8 and len(tensor.shape) == 4 and array.ndim in (3, 4)
     if not is_image or (tensor.dtype == "uint8" and normalization is None):
         return array

@@ -13,9 +13,10 @@ from npusim.binding import Constants, scratch_bytes
 from npusim.constants import with_biases
 from npusim.graph import Accumulator, Tensor
 from npusim.kernels import table
-from npusim.kernels.structs import SATURATE, Requantization
+from npusim.kernels.structs import PIECE, SATURATE, Requantization
 from npusim.operators import RULES
 from npusim.plan import build_plan
+from npusim.requantization import weighted
 
 IMAGE = activation((2, 5, 6, 4), 0.1, 3)
 CONVOLUTION = {"stride": (1, 2), "dilation": (1, 1), "padding": "same", "activation": "relu"}
@@ -83,7 +84,10 @@ def test_row_holds_the_numbers_of_the_structs(op):
     graph = GRAPHS[op]
     numbers = []
     for struct in parameters.bind(graph, graph.nodes[0]):
-        numbers += struct[2:] if isinstance(struct, Requantization) else struct
+        own = [field for field in struct if not isinstance(field, Requantization)]
+        tails = [r for r in (struct, *struct) if isinstance(r, Requantization)]
+        numbers += own if struct not in tails else []
+        numbers += [v for r in tails for v in (r.zero_point, r.act_min, r.act_max, *r.rounding)]
     row = build_plan(graph).table[0, table.PARAMETERS :].tolist()
     assert row[: len(numbers)] == numbers
 
@@ -97,15 +101,16 @@ def test_weighted_row_holds_weights_bias_scales_and_accumulator(op):
     graph = replace(GRAPHS[op], accumulator=Accumulator(21, "saturate"))
     plan = build_plan(graph)
     node = graph.nodes[0]
-    r = parameters.requantization(graph, node)
+    r = weighted(graph, node)
     assert operand(plan, table.WEIGHTS) == plan.buffers[node.inputs[1]]
     assert operand(plan, table.BIAS) == plan.buffers[node.inputs[2]]
-    assert (operand(plan, table.MULTIPLIER), operand(plan, table.SHIFT)) == plan.scales[0]
-    for place, expected in zip(plan.scales[0], (r.multiplier, r.shift), strict=True):
-        values = plan.constants[place.offset : place.offset + place.nbytes].view(np.int32)
+    places = tuple(operand(plan, k) for k in (table.MULTIPLIER, table.SHIFT, table.SCALE))
+    assert places == plan.scales[0]
+    for place, expected in zip(places, r[:3], strict=True):
+        values = plan.constants[place.offset : place.offset + place.nbytes].view(expected.dtype)
         assert np.array_equal(values, expected)
     row = plan.table[0, table.PARAMETERS :].tolist()
-    width = len(parameters.bind(graph, node)[0]) + 4
+    width = len(parameters.bind(graph, node)[0]) + table.TAIL
     assert row[width : width + 2] == [21, SATURATE]
 
 
@@ -113,18 +118,19 @@ def test_weighted_row_holds_weights_bias_scales_and_accumulator(op):
     ("conv2d", 2 * 3 * 3 * 2, 2 * 8 * 6), ("depthwise_conv2d", 0, 2 * 8 * 8),
     ("fully_connected", 2 * 7, 2 * 8 * 5),
 ])  # fmt: skip
-def test_weighted_scratch_holds_a_patch_and_two_sums_per_channel(op, patch, sums):
+def test_weighted_scratch_holds_a_patch_and_the_sums(op, patch, sums):
     graph = GRAPHS[op]
     plan = build_plan(graph)
     places = operand(plan, table.SCRATCH), operand(plan, table.SUMS)
-    assert [place.nbytes for place in places] == [aligned(patch), sums]
+    assert [place.nbytes for place in places] == [aligned(patch), aligned(sums)]
     assert places[0].offset + places[0].nbytes == places[1].offset
-    assert scratch_bytes(graph, graph.nodes[0]) == aligned(patch) + sums
+    assert scratch_bytes(graph, graph.nodes[0]) == aligned(patch) + aligned(sums)
 
 
 @pytest.mark.parametrize(("op", "nbytes"), [
     ("average_pool2d", 4 * 4), ("mean", 4 * 2 * 4), ("softmax", 4 * 4), ("max_pool2d", 0),
-    ("add", 0), ("pad", 0), ("reshape", 0), ("transpose", 0), ("quantize", 0),
+    ("add", 12 * PIECE), ("mul", 8 * PIECE), ("quantize", 4 * PIECE), ("relu", 4 * PIECE),
+    ("pad", 0), ("reshape", 0), ("transpose", 0),
 ])  # fmt: skip
 def test_other_scratch_holds_one_int32_per_sum(op, nbytes):
     graph = GRAPHS[op]

@@ -10,9 +10,10 @@ from broken_graphs import Change, graph, legal, node, scales, swapped, tensor
 from npusim.check import check
 from npusim.graph import ModelError
 
+PROFILES = "litert-ref, litert-x86, neural-art, onnx, single-rounding, tflm, xnnpack"
 CASES: dict[str, tuple[Change, str]] = {
     # the graph's own fields
-    "profile": (graph(profile="none"), "profile: must be one of neural-art, tflm, got 'none'"),
+    "profile": (graph(profile="none"), f"profile: must be one of {PROFILES}, got 'none'"),
     "layout": (graph(layout="CHWN"), "layout: must be NHWC or NCHW, got 'CHWN'"),
     "provenance key": (
         graph(provenance={"a/b": "c"}),
@@ -250,4 +251,4 @@ def test_broken_graph_is_refused(case):
 def test_message_starts_with_where():
     with pytest.raises(ModelError) as caught:
         check(graph(profile="none")(legal()), "m.h5")
-    assert str(caught.value) == "m.h5: profile: must be one of neural-art, tflm, got 'none'"
+    assert str(caught.value) == f"m.h5: profile: must be one of {PROFILES}, got 'none'"

@@ -77,6 +77,20 @@ def test_inspect_json_agrees_with_the_graph(npusim_command):
             assert 2 ** (layer["bits"] - 2) <= layer["bound"] < 2 ** (layer["bits"] - 1)
 
 
+def test_inspect_shows_the_file_and_what_it_was_made_from(npusim_command, tmp_path):
+    graph = replace(models.digits_cnn(), provenance={"file": "a.tflite", "format": "tflite 3",
+                                                     "sha256": "1" * 64})  # fmt: skip
+    npusim.save(graph, tmp_path / "m.h5")
+    data = (tmp_path / "m.h5").read_bytes()
+    own = sha256(data).hexdigest()
+    lines = npusim_command("inspect", tmp_path / "m.h5")[1].splitlines()
+    assert lines[1:5] == [f"file    m.h5, {len(data):,} bytes", f"sha256  {own}",
+                          "from    a.tflite (tflite 3)", f"sha256  {'1' * 64}"]  # fmt: skip
+    facts = json.loads(npusim_command("inspect", tmp_path / "m.h5", "--json")[1])
+    assert facts["file"] == {"name": "m.h5", "bytes": len(data), "sha256": own}
+    assert facts["provenance"] == dict(graph.provenance)
+
+
 def test_inspect_finds_accumulators_that_may_overflow(npusim_command):
     code, out, _ = npusim_command("inspect", MODEL, "--accumulator", "12:saturate", "--json")
     facts = json.loads(out)
@@ -112,6 +126,21 @@ def test_run_digest_is_that_of_the_codes(npusim_command, tmp_path, images, logit
     assert (code, err) == (0, "")
     assert out.splitlines()[:2] == ["logits: int8 5x10", f"sha256  {digest(logits)}"]
     assert out.splitlines()[2].split() == ["0", *map(str, logits[0])]
+
+
+def test_run_json_holds_all_that_decides_about_the_codes(npusim_command, tmp_path, images, logits):
+    np.save(tmp_path / "x.npy", images)
+    arguments = ("--input", tmp_path / "x.npy", "--accumulator", "24:saturate", "--json")
+    facts = json.loads(npusim_command("run", MODEL, *arguments)[1])
+    data = MODEL.read_bytes()
+    assert list(facts) == ["file", "model", "profile", "accumulator", "inputs", "outputs"]
+    assert facts["file"] == {"name": MODEL.name, "bytes": len(data),
+                             "sha256": sha256(data).hexdigest()}  # fmt: skip
+    assert facts["accumulator"] == {"bits": 24, "overflow": "saturate"}
+    assert [(x["tensor"], x["shape"], x["sha256"]) for x in facts["inputs"]] == [
+        ("image", [5, 8, 8, 1], digest(images))
+    ]
+    assert facts["outputs"][0]["sha256"] == digest(logits)
 
 
 def test_run_reads_every_kind_of_file(npusim_command, tmp_path, images, logits):
@@ -233,7 +262,8 @@ def test_convert_reads_tflite_and_other_sizes(npusim_command, tmp_path):
         ("inspect MODEL --accumulator 8:clip", "npusim inspect: argument --accumulator: overflow "
          "must be wrap, saturate or error, got 'clip'; try npusim inspect --help"),
         ("inspect MODEL --profile tosa", "npusim inspect: argument --profile: invalid choice: "
-         "'tosa' (choose from 'neural-art', 'tflm'); try npusim inspect --help"),
+         "'tosa' (choose from 'litert-ref', 'litert-x86', 'neural-art', 'onnx', 'single-rounding', "
+         "'tflm', 'xnnpack'); try npusim inspect --help"),
         ("inspect", "npusim inspect: the following arguments are required: MODEL; try npusim "
          "inspect --help"),
         ("run MODEL", "npusim run: one of the arguments --input --random is required; try npusim "
@@ -246,6 +276,22 @@ def test_convert_reads_tflite_and_other_sizes(npusim_command, tmp_path):
          "must stay in 12 bits, got "),
         ("run MODEL --random 1 --mean 0.5", "npusim: --mean and --std: must be given together, "
          "got one of them"),
+        ("run MODEL --input shape.npy --mean 0 --std 1", "npusim: shape.npy: mean and std must be "
+         "for pixels, which are uint8, got int8; leave them out"),
+        ("run MODEL --input short.bin --mean 0 --std 1", "npusim: short.bin: mean and std must be "
+         "for pixels, which are uint8, got raw codes; leave them out"),
+        ("run MODEL --random 1 --mean 0 --std 1", "npusim: --random: must come without --mean and "
+         "--std, which are for pixels"),
+        ("run MODEL --input pixels.npy --mean nan --std 1", "npusim: pixels.npy: mean must be "
+         "finite, got nan"),
+        ("run MODEL --input empty.npy", "npusim: empty.npy: must hold an image or more, got shape "
+         "(0, 8, 8, 1)"),
+        ("run MODEL --input empty.npy --top 1", "npusim: empty.npy: must hold an image or more, "
+         "got shape (0, 8, 8, 1)"),
+        ("run MODEL --random 1 --labels text.tflite", "npusim: --labels: must name the classes "
+         "that --top shows, got no --top"),
+        ("run MODEL --random 1 --top 1 --labels eleven.txt", "npusim: labels: must name the 10 "
+         "classes of logits, got 11"),
         ("run MODEL --input missing.npy", "npusim: missing.npy: no such file or directory"),
         ("run MODEL --input text.tflite", "npusim: text.tflite: input must be .npy, .npz, "
          ".npz:NAME, .bin or a picture, got .tflite"),
@@ -268,8 +314,8 @@ def test_convert_reads_tflite_and_other_sizes(npusim_command, tmp_path):
          "UnidentifiedImageError; remove or replace the file"),
         ("run MODEL --random 1 --output y.txt", "npusim: y.txt: output must be .npz, or .npy for "
          "1 tensor, got .txt"),
-        ("run MODEL --random 1 --top 1 --labels text.tflite", "npusim: labels: must name 10 "
-         "classes of logits, got 1"),
+        ("run MODEL --random 1 --top 1 --labels text.tflite", "npusim: labels: must name the "
+         "10 classes of logits, got 1"),
         ("convert MODEL m.tflite", "npusim: m.tflite: output must be .h5, got .tflite"),
         ("convert MODEL folder/m.h5", "npusim: folder/m.h5: output must lie in a folder that "
          "exists, got folder"),
@@ -296,6 +342,9 @@ def wrong_files(tmp_path_factory):
     np.save(folder / "pickle.npy", np.array([object()]), allow_pickle=True)
     np.save(folder / "shape.npy", np.zeros((5, 9, 8, 1), np.int8))
     np.save(folder / "int32.npy", np.zeros((5, 8, 8, 1), np.int32))
+    (folder / "eleven.txt").write_text("name\n" * 11)
+    np.save(folder / "pixels.npy", np.zeros((5, 8, 8, 1), np.uint8))
+    np.save(folder / "empty.npy", np.zeros((0, 8, 8, 1), np.int8))
     np.save(folder / "nan.npy", np.full((5, 8, 8, 1), np.nan, np.float32))
     np.savez(folder / "two.npz", a=np.zeros(1), b=np.zeros(1))
     return folder

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from graphs import Draft
 
-from npusim import parameters
 from npusim.check import check
 from npusim.constants import find_constant, has_bias, with_biases, with_constants
 from npusim.graph import ABSENT, Quantization
+from npusim.requantization import weighted
 
 
 def two_layers(bias=True, seed=2):
@@ -32,7 +32,7 @@ def requantizations(graph):
     """Writable multipliers and shifts of every weighted node."""
     found = {}
     for node in graph.nodes:
-        r = parameters.requantization(graph, node)
+        r = weighted(graph, node)
         found[node.name] = r._replace(multiplier=r.multiplier.copy(), shift=r.shift.copy())
     return found
 
@@ -40,7 +40,7 @@ def requantizations(graph):
 def assert_requantizes(graph, expected):
     check(graph)
     for name, r in expected.items():
-        actual = parameters.requantization(graph, graph.node(name))
+        actual = weighted(graph, graph.node(name))
         assert actual.multiplier.tolist() == r.multiplier.tolist()
         assert actual.shift.tolist() == r.shift.tolist()
 

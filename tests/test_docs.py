@@ -1,22 +1,54 @@
 """The pages of docs/: their examples print what the pages say, and their links lead somewhere."""
 
+import contextlib
 import doctest
+import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+
+import npusim.cli
+import zo.cli
 
 CLONE = Path(__file__).resolve().parents[1]
 PAGES = sorted((CLONE / "docs").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page_examples_print_what_it_says(page):
+def test_page_examples_print_what_it_says(page, tmp_path, monkeypatch):
+    """Python first, then the commands, in one folder."""
+    monkeypatch.chdir(tmp_path)
     fences_removed = page.read_text("utf-8").replace("```", "\n")
     examples = doctest.DocTestParser().get_doctest(fences_removed, {}, page.name, str(page), 0)
     lines = []
     doctest.DocTestRunner().run(examples, out=lines.append)
     assert "".join(lines) == ""
+    shown = re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    assert "".join(map(timeless, map(printed, shown))) == "".join(map(timeless, shown))
+
+
+def printed(block):
+    """A block of `$ command` lines with what the commands print now."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                print(line)
+                program, *arguments = shlex.split(line[2:])
+                {"npusim": npusim.cli.main, "zo": zo.cli.main}[program](arguments)
+    return out.getvalue()
+
+
+def timeless(text):
+    """The text without seconds, which differ at every run."""
+    return re.sub(r" +\d+\.\d s$|(?<=^seconds ).*$", "", text, flags=re.MULTILINE)
+
+
+def test_seconds_do_not_count():
+    text = "epoch   1  forwards       144      0.1 s\nseconds      training 0.4\n"
+    assert timeless(text) == "epoch   1  forwards       144\nseconds \n"
 
 
 @pytest.mark.parametrize("page", [*PAGES, CLONE / "README.md"], ids=lambda page: page.name)

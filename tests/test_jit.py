@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numba
@@ -13,7 +14,7 @@ from npusim import jit
 
 PACKAGE = Path(jit.__file__).parent
 SHOW_FOLDER = "from npusim.jit import cache_folder; print(cache_folder())"
-CLAMP_300 = "from npusim.kernels.arith import int8_code; print(int8_code(300, 2**30, 1, 0, -9, 9))"
+CLAMP_300 = "from npusim.kernels.arith import clamp; print(clamp(300, -9, 9))"
 
 
 @pytest.fixture
@@ -29,8 +30,10 @@ def copy(tmp_path):
         first = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
         command = [sys.executable, "-c", first + program]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        said.append(done.stderr)
         return done.stdout.strip()
 
+    said = run.said = []
     return tmp_path / "npusim", run
 
 
@@ -71,6 +74,44 @@ def test_cache_is_used_again_until_a_called_function_changes(copy):
     assert run(CLAMP_300) == "300"
 
 
+def test_first_compilation_is_announced_once(copy):
+    _, run = copy
+    assert run(CLAMP_300) == "9"
+    assert run(CLAMP_300) == "9"
+    assert run.said == [f"{jit.COMPILING}\n", ""]
+
+
+def test_compilation_that_is_not_kept_says_so_and_leaves_nothing(copy):
+    package, run = copy
+    cache = package.parent / "cache"
+    cache.write_text("in the way")
+    folder = run("from npusim.jit import cache_folder; print(cache_folder()); " + CLAMP_300)
+    assert folder.splitlines()[1] == "9"
+    assert not Path(folder.splitlines()[0]).exists()
+    assert run.said == [f"{jit.NOT_KEPT.format(cache)}\n"]
+
+
+def test_a_new_folder_removes_those_unused_for_30_days(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path))
+    days = {"npusim-0123456789abcdef": 31, "npusim-123456789abcdef0": 29, "zo-0123456789abcdef": 31,
+            "npusim-notes": 31, "npusim-0123456789abcdef0": 31}  # fmt: skip
+    for name, age in days.items():
+        (tmp_path / name / "kernels").mkdir(parents=True)
+        os.utime(tmp_path / name, (time.time() - age * 86400,) * 2)
+    (tmp_path / "npusim-ffffffffffffffff").symlink_to(tmp_path / "zo-0123456789abcdef")
+    folder = jit.cache_folder.__wrapped__()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {*days, folder.name, "npusim-ffffffffffffffff"} - {"npusim-0123456789abcdef"}
+
+
+def test_a_folder_in_use_is_young(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path))
+    folder = jit.cache_folder.__wrapped__()
+    os.utime(folder, (0, 0))
+    assert jit.cache_folder.__wrapped__() == folder
+    assert time.time() - folder.stat().st_mtime < 86400
+
+
 def test_users_numba_cache_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path))
     before = numba.config.CACHE_DIR
@@ -86,6 +127,7 @@ def test_users_numba_cache_is_left_alone(tmp_path, monkeypatch):
 def test_unwritable_cache_falls_back_to_a_private_folder(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(jit.notice, "text", None)
     folder = jit.cache_folder.__wrapped__()
     assert folder.is_dir()
     assert folder.stat().st_mode & 0o077 == 0

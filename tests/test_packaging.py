@@ -15,6 +15,7 @@ from npusim import models
 
 CLONE = Path(__file__).resolve().parents[1]
 FOLDERS = {"npusim": "npusim", "zo": "zo", "models": "npusim/models"}
+SUFFIXES = (".py", ".h5", ".c", ".h")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
 OPTIONAL = ("tflite", "flatbuffers", "rich", "PIL", "matplotlib", "onnx", "optuna", "dask")
 
@@ -59,16 +60,21 @@ def sources(suffix):
     }
 
 
+def delivered():
+    """Everything of the tree that a user gets."""
+    return {name: data for suffix in SUFFIXES for name, data in sources(suffix).items()}
+
+
 def test_wheel_holds_every_module_and_data_file(wheel):
-    expected = sources(".py") | sources(".h5")
-    assert "npusim/models/digits.h5" in expected
+    expected = delivered()
+    assert {"npusim/models/digits.h5", "zo/c/prng.c", "zo/c/prng.h"} <= set(expected)
     assert {name for name in expected if name not in wheel} == set()
     assert {name for name in expected if wheel[name] != expected[name]} == set()
 
 
 def test_wheel_holds_nothing_else(wheel):
     metadata = f"npusim-{npusim.__version__}.dist-info/"
-    expected = sources(".py") | sources(".h5")
+    expected = delivered()
     others = {name for name in wheel if name not in expected and not name.startswith(metadata)}
     assert others == set()
     assert {name for name in wheel if "test" in name.lower().split("/")} == set()

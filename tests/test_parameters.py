@@ -10,9 +10,21 @@ from hypothesis import strategies as st
 from naive import rounding
 from one_node import activation, constant, one_node, pointwise
 
-from npusim import parameters
+from npusim import parameters, requantization
+from npusim.affine import scale, zero_point
 from npusim.graph import Quantization
-from npusim.kernels.structs import Conv2d, FullyConnected, Pool2d, Rescale
+from npusim.kernels.structs import (
+    DIVIDE_AWAY,
+    PRODUCT,
+    TWICE,
+    Conv2d,
+    Dequantize,
+    FullyConnected,
+    Pool2d,
+    Quantize,
+    Rescale,
+    Rounding,
+)
 from npusim.multiplier import quantize_multiplier
 
 SCALES = st.floats(2.0**-20, 4.0, width=32)
@@ -34,26 +46,26 @@ SCALES = st.floats(2.0**-20, 4.0, width=32)
 )
 def test_activation_range_has_known_values(activation_name, scale, zero_point, expected):
     tensor = activation((1,), scale, zero_point)
-    assert parameters.activation_range(tensor, activation_name) == expected
+    assert requantization.activation_range(tensor, activation_name) == expected
 
 
 @given(SCALES, st.integers(-128, 127), st.sampled_from(list(rounding.ACTIVATION_BOUNDS)))
 def test_activation_range_matches_naive(scale, zero_point, name):
     expected = rounding.activation_range(name, (scale, zero_point))
-    assert parameters.activation_range(activation((1,), scale, zero_point), name) == expected
+    assert requantization.activation_range(activation((1,), scale, zero_point), name) == expected
 
 
 @given(SCALES, SCALES, SCALES)
 def test_requantization_multiplies_scales_in_double(x_scale, w_scale, y_scale):
     graph = pointwise(x_scale, [[1]], activation((), y_scale), [w_scale])
-    r = parameters.requantization(graph, graph.nodes[0])
+    r = requantization.weighted(graph, graph.nodes[0])
     expected = rounding.quantize_multiplier(x_scale * w_scale / y_scale)
     assert (r.multiplier[0], r.shift[0]) == expected
 
 
 def test_requantization_is_per_channel():
     graph = pointwise(0.5, [[1], [1], [1]], activation((), 0.25, -7), [0.5, 0.25, 2.0**-40])
-    r = parameters.requantization(graph, graph.nodes[0])
+    r = requantization.weighted(graph, graph.nodes[0])
     assert r.multiplier.tolist() == [2**30, 2**30, 0]
     assert r.shift.tolist() == [1, 0, 0]
     assert (r.zero_point, r.act_min, r.act_max) == (-7, -128, 127)
@@ -64,7 +76,7 @@ def test_requantization_repeats_one_scale_for_every_channel():
     operands = [activation((1, 2)), constant([[1, 2], [3, 4], [5, 6]], 0.5)]
     graph = one_node("fully_connected", operands, activation(()), activation="none",
                      keep_dims=False)  # fmt: skip
-    r = parameters.requantization(graph, graph.nodes[0])
+    r = requantization.weighted(graph, graph.nodes[0])
     assert (r.multiplier.tolist(), r.shift.tolist()) == ([2**30] * 3, [0] * 3)
 
 
@@ -75,7 +87,7 @@ def test_requantization_takes_what_is_given():
         "shift": np.array([-3, 4], np.int32),
     }
     node = replace(graph.nodes[0], given=given_pair)
-    r = parameters.requantization(graph, node)
+    r = requantization.weighted(graph, node)
     assert (r.multiplier.tolist(), r.shift.tolist()) == ([7, 2**30], [-3, 4])
 
 
@@ -127,29 +139,35 @@ def test_pool_geometry():
     assert parameters.bind(graph, graph.nodes[0]) == (expected,)
 
 
+def single(r):
+    """The only multiplier and shift of a requantisation."""
+    return r.multiplier.item(), r.shift.item()
+
+
 def binary(op, a_scale, b_scale, y_scale):
     operands = [activation((2,), a_scale, 1), activation((2,), b_scale, -2)]
     graph = one_node(op, operands, activation((), y_scale, 3), activation="relu")
-    return parameters.bind(graph, graph.nodes[0])[0]
+    return parameters.bind(graph, graph.nodes[0])
 
 
 @given(SCALES, SCALES, SCALES)
 def test_add_scales_by_twice_the_larger_scale(a_scale, b_scale, y_scale):
-    p = binary("add", a_scale, b_scale, y_scale)
+    p, r = binary("add", a_scale, b_scale, y_scale)
     twice = 2 * max(a_scale, b_scale)
-    assert (p.a_multiplier, p.a_shift) == quantize_multiplier(a_scale / twice)
-    assert (p.b_multiplier, p.b_shift) == quantize_multiplier(b_scale / twice)
-    assert (p.y_multiplier, p.y_shift) == quantize_multiplier(twice / (2**20 * y_scale))
-    assert (p.left_shift, p.a_zero_point, p.b_zero_point, p.y_zero_point) == (20, 1, -2, 3)
-    assert (p.act_min, p.act_max) == (3, 127)
+    assert single(p.a) == quantize_multiplier(a_scale / twice)
+    assert single(p.b) == quantize_multiplier(b_scale / twice)
+    assert single(r) == quantize_multiplier(twice / (2**20 * y_scale))
+    assert (p.left_shift, p.a_zero_point, p.b_zero_point) == (20, 1, -2)
+    assert p.a[3:] == p.b[3:] == (0, -(2**31), 2**31 - 1, TWICE)
+    assert r[3:] == (3, 3, 127, TWICE)
 
 
 @given(SCALES, SCALES, SCALES)
 def test_mul_scales_by_the_product(a_scale, b_scale, y_scale):
-    p = binary("mul", a_scale, b_scale, y_scale)
-    assert (p.multiplier, p.shift) == quantize_multiplier(a_scale * b_scale / y_scale)
-    assert (p.a_zero_point, p.b_zero_point, p.y_zero_point) == (1, -2, 3)
-    assert (p.act_min, p.act_max) == (3, 127)
+    p, r = binary("mul", a_scale, b_scale, y_scale)
+    assert single(r) == quantize_multiplier(a_scale * b_scale / y_scale)
+    assert p == (1, -2)
+    assert r[3:] == (3, 3, 127, TWICE)
 
 
 @pytest.mark.parametrize(
@@ -160,18 +178,20 @@ def test_mul_scales_by_the_product(a_scale, b_scale, y_scale):
 def test_mean_folds_the_count_into_the_multiplier_truncated(shape, axes, count, fold):
     operands = [activation(shape, 0.3, 5)]
     graph = one_node("mean", operands, activation((), 0.7, -4), axes=axes, keep_dims=True)
-    (p,) = parameters.bind(graph, graph.nodes[0])
-    multiplier, shift = quantize_multiplier(float(np.float32(0.3)) / float(np.float32(0.7)))
-    assert (p.multiplier, p.shift) == ((multiplier << fold) // count, shift - fold)
-    assert (p.cells, p.x_zero_point, p.y_zero_point) == (count, 5, -4)
+    p, r = parameters.bind(graph, graph.nodes[0])
+    real = float(np.float32(0.3)) / float(np.float32(0.7))
+    multiplier, shift = quantize_multiplier(real)
+    assert single(r) == ((multiplier << fold) // count, shift - fold)
+    assert r.scale == real / count
+    assert p == (count, 5)
+    assert r[3:] == (-4, -128, 127, TWICE)
 
 
 def test_mean_does_not_fold_beyond_the_smallest_shift():
     """M = 2^-29 has shift -28: of floor(log2 64) = 6 bits only 3 are left."""
     operands = [activation((64, 1), 2.0**-29)]
     graph = one_node("mean", operands, activation(()), axes=(0,), keep_dims=True)
-    (p,) = parameters.bind(graph, graph.nodes[0])
-    assert (p.multiplier, p.shift) == ((2**30 << 3) // 64, -31)
+    assert single(parameters.bind(graph, graph.nodes[0])[1]) == ((2**30 << 3) // 64, -31)
 
 
 def test_softmax_counts_rows_and_bounds_differences():
@@ -194,8 +214,10 @@ def test_softmax_scale_saturates_below_two_to_the_31():
 def test_rescale_of_codes(op, low):
     graph = one_node(op, [activation((2,), 0.5, 3)], activation((), 0.25, 7))
     high = 7 + 24 if op == "relu6" else 127
-    expected = Rescale(3, 7, *quantize_multiplier(2.0), low, high)
-    assert parameters.bind(graph, graph.nodes[0]) == (expected,)
+    p, r = parameters.bind(graph, graph.nodes[0])
+    assert p == Rescale(3)
+    assert single(r) == quantize_multiplier(2.0)
+    assert r[2:] == (2.0, 7, low, high, TWICE)
 
 
 def test_operators_that_only_move_data_have_no_parameters():
@@ -205,15 +227,18 @@ def test_operators_that_only_move_data_have_no_parameters():
         assert parameters.bind(graph, graph.nodes[0]) == ()
 
 
-def test_quantize_of_reals_and_dequantize_have_no_parameters():
+def test_quantize_of_reals_and_dequantize_take_scale_and_zero_point():
     draft = Draft()
-    codes = draft.node("quantize", [draft.input((2, 2), "float32")], affine={"scale": 0.5})
+    affine = {"scale": 0.5, "zero_point": 9}
+    codes = draft.node("quantize", [draft.input((2, 2), "float32")], affine=affine)
     graph = draft.graph(draft.node("dequantize", [codes], dtype="float32"))
-    assert [parameters.bind(graph, node) for node in graph.nodes] == [(), ()]
+    to_codes, to_reals = (parameters.bind(graph, node) for node in graph.nodes)
+    assert to_codes == (Quantize(np.float32(0.5), 9, Rounding(DIVIDE_AWAY, 1, DIVIDE_AWAY)),)
+    assert to_reals == (Dequantize(np.float32(0.5), 9, Rounding(PRODUCT, 1, PRODUCT)),)
 
 
 def test_scale_and_zero_point_are_python_numbers():
     tensor = replace(activation((1,)), quantization=Quantization(np.float32(0.1), 12))
-    assert type(parameters.scale(tensor)) is float
-    assert parameters.scale(tensor) == float(np.float32(0.1)) != 0.1
-    assert (type(parameters.zero_point(tensor)), parameters.zero_point(tensor)) == (int, 12)
+    assert type(scale(tensor)) is float
+    assert scale(tensor) == float(np.float32(0.1)) != 0.1
+    assert (type(zero_point(tensor)), zero_point(tensor)) == (int, 12)

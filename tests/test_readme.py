@@ -6,8 +6,11 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
+
 import npusim.cli
 import zo.cli
+from npusim import models
 
 CLONE = Path(__file__).resolve().parents[1]
 README = (CLONE / "README.md").read_text("utf-8")
@@ -21,6 +24,21 @@ def test_example_prints_what_the_readme_shows():
     with contextlib.redirect_stdout(printed):
         exec(compile(program, "README.md", "exec"), {})
     assert printed.getvalue() == expected
+
+
+def test_weights_are_found_and_changed_as_the_readme_says():
+    made, name = re.search(r"`(npusim\.Session\(.*\))\.weights\[\"(\w+)\"\]`", README).groups()
+    node = re.search(r"as `npusim inspect` lists them: here `(\w+)`", README)[1]
+    names = {"npusim": npusim, "graph": models.digits_cnn()}
+    session = eval(made, names)
+    x = models.to_int8(models.digits().test.images)
+    before = session.run(x)
+    weights = session.weights[name]
+    assert weights.dtype == np.int8
+    weights[...] = 0
+    assert not np.array_equal(session.run(x), before)
+    again = npusim.Session(names["graph"], trainable=[node]).weights
+    assert np.array_equal(again[node], again[name])
 
 
 def test_tables_are_made_from_code_and_results():

@@ -16,16 +16,20 @@ from one_node import activation, constant, one_node, run_reference
 from npusim import reference
 from npusim.graph import Accumulator
 from npusim.kernels.structs import (
-    DOUBLE_ROUNDING,
+    DIVIDE_AWAY,
     ERROR,
     SATURATE,
+    TWICE,
     WRAP,
     Accumulation,
     Conv2d,
     FullyConnected,
+    Quantize,
     Requantization,
+    Rounding,
 )
 
+AWAY = Rounding(DIVIDE_AWAY, 1, DIVIDE_AWAY)
 PLAIN = {"stride": (1, 1), "dilation": (1, 1), "padding": "valid", "activation": "none"}
 
 
@@ -155,13 +159,14 @@ def test_relu6_saturates_where_six_is_not_representable():
 
 def test_quantize_takes_ties_away_from_zero_and_saturates():
     x = np.array([-0.5, 0.5, 1.5, 2.5, -1.5, -2.5, 1e30, np.inf, -np.inf, np.nan], np.float32)
-    actual = reference.quantize(x, 1.0, 0, np.int8)
+    actual = reference.quantize(x, Quantize(np.float32(1), 0, AWAY), np.int8)
     assert actual.tolist() == [-1, 1, 2, 3, -2, -3, 127, 127, -128, -128]
 
 
 def test_quantize_rounds_the_float32_below_one_half_down():
     x = np.nextafter(np.float32(0.5), np.float32(0))
-    assert reference.quantize(np.array([x, -x]), 1.0, 7, np.int8).tolist() == [7, 7]
+    p = Quantize(np.float32(1), 7, AWAY)
+    assert reference.quantize(np.array([x, -x]), p, np.int8).tolist() == [7, 7]
 
 
 def _draw(seed, shape):
@@ -171,7 +176,7 @@ def _draw(seed, shape):
 def _identity(o):
     """Requantisation by 1/256."""
     ones = np.ones(o, np.int32)
-    return Requantization((1 << 30) * ones, -7 * ones, 0, -128, 127, DOUBLE_ROUNDING)
+    return Requantization((1 << 30) * ones, -7 * ones, ones / 256, 0, -128, 127, TWICE)
 
 
 def _saturating(bits):
@@ -205,7 +210,7 @@ def test_saturating_accumulator_matches_naive(op, bits):
     start = np.clip(bias, low, high)
     acc = accumulators(x, weights, start, 5, *window, _saturating(bits)).astype(np.int64)
     r = _identity(6)
-    expected = reference.arithmetic.requantize(acc, r)
+    expected = reference.requantize.requantize(acc, r)
     actual = getattr(reference, op)(x, weights, bias, g, r, Accumulation(bits, SATURATE))
     assert np.array_equal(actual.reshape(expected.shape), expected)
 
@@ -218,21 +223,21 @@ def test_wrapping_accumulator_matches_naive(op, bits):
     half = 2 ** (bits - 1)
     acc = ((exact + half) % (2 * half) - half).astype(np.int64)
     r = _identity(6)
-    expected = reference.arithmetic.requantize(acc, r)
+    expected = reference.requantize.requantize(acc, r)
     actual = getattr(reference, op)(x, weights, bias, g, r, Accumulation(bits, WRAP))
     assert np.array_equal(actual.reshape(expected.shape), expected)
 
 
 def test_saturation_depends_on_the_order():
     """100 + 100 - 100 is 27 in 8 bits that saturate, 100 where the negative product comes first."""
-    r = Requantization(np.array([1 << 30]), np.array([1]), 0, -128, 127, DOUBLE_ROUNDING)
+    r = Requantization(np.array([1 << 30]), np.array([1]), np.ones(1), 0, -128, 127, TWICE)
     g, a, bias = FullyConnected(2, 3, 1, 0), Accumulation(8, SATURATE), np.array([0])
     x, ones = np.array([[100, 100, -100], [-100, 100, 100]]), np.ones((1, 3), np.int8)
     assert reference.fully_connected(x, ones, bias, g, r, a).ravel().tolist() == [27, 100]
 
 
 def test_bias_saturates_before_the_first_product():
-    r = Requantization(np.array([1 << 30]), np.array([1]), 0, -128, 127, DOUBLE_ROUNDING)
+    r = Requantization(np.array([1 << 30]), np.array([1]), np.ones(1), 0, -128, 127, TWICE)
     g, a = FullyConnected(1, 1, 1, 0), Accumulation(8, SATURATE)
     actual = reference.fully_connected(np.array([[-7]]), np.array([[1]]), np.array([1000]), g, r, a)
     assert actual.tolist() == [[120]]

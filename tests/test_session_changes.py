@@ -1,5 +1,7 @@
 """Constants that change in place: the output moves, nothing is cached, snapshots hold them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import Draft, codes
@@ -8,6 +10,7 @@ import npusim
 from npusim import Accumulator, Session
 from npusim.check import check
 from npusim.constants import with_biases
+from npusim.profiles import PROFILES
 
 pytestmark = pytest.mark.usefixtures("isa")
 LAYERS = ["conv2d_0", "depthwise_conv2d_0", "fully_connected_0"]
@@ -241,4 +244,23 @@ def test_changed_weights_reach_ordered_accumulators(name, accumulator):
     before = session.run(x)
     session.weights[name][...] ^= 64
     assert not np.array_equal(session.run(x), before)
+    assert snapshot_runs_as(session, x)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", LAYERS)
+def test_shifts_and_multipliers_act_under_every_profile(profile, name):
+    """Rules that compute with a real multiplier follow; a snapshot holds what they follow to."""
+    session = Session(replace(network(), profile=profile), threads=1)
+    x = codes(session.graph, 20)
+    y = layer_names(session.graph)[name]
+    before = dict(session.trace(x))[y]
+    r = session.requantization[name]
+    r.shift[:] -= 1
+    halved = dict(session.trace(x))[y]
+    assert not np.array_equal(halved, before)
+    assert snapshot_runs_as(session, x)
+    r.multiplier[:] = r.multiplier // 5 * 4
+    r.shift[:] += 1
+    assert not np.array_equal(dict(session.trace(x))[y], halved)
     assert snapshot_runs_as(session, x)

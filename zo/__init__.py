@@ -10,6 +10,7 @@ What a user meets:
     adapt -> Adaptation                                       other images, without labels
     measure_statistics, store_statistics                      what `adapt` goes by
     data                                                      labelled images
+    c_sources                                                 the same arithmetic in C99
 
 The code, from the inside out:
 
@@ -25,6 +26,7 @@ The code, from the inside out:
     warm_up, new_head                                         a float head, and int8 with head-room
     moments, adapt                                            channel statistics
     bench, demo, commands, cli                                the `zo` command
+    sources, c                                                C99 twins of the arithmetic
 """
 
 from . import data
@@ -37,6 +39,7 @@ from .new_head import HeadOptions, Reading, attach_head
 from .options import PAPER, Hooks, Method, Options, Reuse
 from .result import Result
 from .schedule import Constant, Declared, QScheduler
+from .sources import c_sources
 from .train import train
 from .warm_up import WarmUp
 
@@ -60,6 +63,7 @@ __all__ = [
     "WarmUp",
     "adapt",
     "attach_head",
+    "c_sources",
     "data",
     "measure_statistics",
     "squared_error_loss",

@@ -17,7 +17,7 @@ import numpy as np
 from npusim import Graph, Session
 
 from .batch import Batch
-from .data import in_memory
+from .data import Dataset
 from .options import Options, Reuse
 from .perturb import advance, perturb, restore
 from .prepare import prepare
@@ -94,7 +94,7 @@ def _run(graph: Graph, options: BenchOptions, reuse: Reuse, q_range: Sequence[in
     images = rng.integers(0, 256, shape, np.uint8).view(tensor.dtype)
     labels = rng.integers(0, _classes(graph), options.batch)
     names = tuple(str(i) for i in range(_classes(graph)))
-    data = in_memory("random", images, labels, names)
+    data = Dataset("random", lambda row: images[row], labels, names)
     session = Session(graph, trainable=options.trainable, threads=options.threads)
     schedule = Declared(dict(enumerate(q_range)))
     settings = Options(epochs=1, batch=options.batch, reuse=reuse)

@@ -8,7 +8,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,16 @@ from .atomic import replace_file
 from .digest import content_hash
 from .history import from_plain, to_plain
 from .loss import CrossEntropy
+from .options import Method
 from .run import Run
 
-FORMAT = 1
+FORMAT = 2
 META = "meta"
+REMEDIES = {
+    "epochs": "the rate's cosine is as long as the run, so a longer run starts anew",
+    "exact_head": "set exact_head (--exact-head) as it was or start without resume",
+}
+"""What to do where a setting differs and the usual advice would not help."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -70,18 +76,21 @@ def _settings(run: Run) -> dict[str, Any]:
     """What a run that continues must have in common with the first, as JSON gives it back."""
     options, step = run.options, run.step
     settings = {
-        "model": content_hash("model", step.session.snapshot()),
+        **{name: getattr(options, name) for name in ("epochs", "batch", "seed", "stop_after")},
+        **_method(options.method),
         "trained tensors": {t.name: t.stream for t in step.group.tensors},
-        "epochs": options.epochs,
-        "batch": options.batch,
-        "seed": options.seed,
-        "stop_after": options.stop_after,
-        "method": repr(replace(options.method, loss=None)),
+        "model": content_hash("model", step.session.snapshot()),
         "loss": type(step.loss).__name__,
         "training images": run.train.content(),
         "validation images": run.validation.content(),
     }
     return dict(json.loads(json.dumps(settings)))
+
+
+def _method(method: Method) -> dict[str, Any]:
+    """The method's fields but its loss; those given by name as mappings."""
+    values = {f.name: getattr(method, f.name) for f in fields(method) if f.name != "loss"}
+    return {n: dict(v) if isinstance(v, Mapping) else v for n, v in values.items()}
 
 
 def _arrays(run: Run) -> dict[str, np.ndarray]:
@@ -145,9 +154,10 @@ def _read(path: Path) -> tuple[Arrays, Mapping[str, Any]]:
 def _check_settings(path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if saved.get(name) != value:
+            remedy = REMEDIES.get(name, "use the saved setting or start without resume")
             raise ValueError(
                 f"{path}: {name} must be as saved, {_short(saved.get(name))}, "
-                f"got {_short(value)}; use the saved setting or start without resume"
+                f"got {_short(value)}; {remedy}"
             )
 
 

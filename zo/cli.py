@@ -1,11 +1,12 @@
 """The `zo` command: its grammar and manual; what it does is in `commands`."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import npusim
-from npusim.command_line import Parser, add_model_options, execute
+from npusim.command_line import INTERRUPTED, Parser, add_model_options, execute
 
 from .commands import adapt, bench, demo, evaluate, train
 from .commands.arguments import Command
@@ -22,14 +23,18 @@ exit status:
   0    done
   1    {}
   2    not done; one line on standard error says why
+  130  Ctrl-C ended it before there was a result
 """
 
 COMMANDS = (demo.COMMAND, train.COMMAND, evaluate.COMMAND, adapt.COMMAND, bench.COMMAND)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
-    return execute(parser(), argv)
+    """The command; returns its exit code, 130 after a Ctrl-C that left no result."""
+    code = execute(parser(), argv)
+    if code == INTERRUPTED:
+        print("zo: interrupted by Ctrl-C, no result is written", file=sys.stderr)
+    return code
 
 
 def parser() -> argparse.ArgumentParser:

@@ -67,7 +67,10 @@ def saturated_step_cost(work: Work, q: int) -> Cost:
 
 
 def reused_step_cost(work: Work, estimator: str, q: int) -> Cost:
-    """A step with a matrix of signs: as many products, each sign drawn twice, one write."""
+    """A step with a matrix of signs: as many products, one write.
+
+    Signs are drawn for the products, for each direction of `central`, and for the estimate.
+    """
     count = forwards(estimator, q)
-    written = work.sign_bytes + work.exact_bytes
-    return Cost(count, count * work.batch * work.macs, 2 * q * work.signs, written)
+    drawn = 3 * q if estimator == "central" else 2 * q
+    return Cost(count, count * work.batch * work.macs, drawn * work.signs, work.sign_bytes)

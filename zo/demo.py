@@ -23,6 +23,7 @@ from .history import Epoch
 from .loss import count_errors
 from .moments import Statistics, measure_statistics
 from .options import Method, Options
+from .result import Result
 from .schedule import Constant, QScheduler, Schedule
 from .train import train
 
@@ -90,8 +91,12 @@ METHODS = (NOTHING, STATISTICS, *(way.name for way in WAYS))
 
 
 def demo(epochs: int, seed: int, threads: int | None = None) -> Iterator[Row]:
-    """Every row, one after the other: for each shift, METHODS in order."""
+    """Every row, one after the other: for each shift, METHODS in order.
+
+    raises   KeyboardInterrupt when Ctrl-C ended a training: what it had reached is no row
+    """
     graph = digits_cnn()
+    _compile(graph, threads)
     source = measure_statistics(Session(graph, threads=threads), _parts(lambda x: x).train.images())
     for shift, change in SHIFTS.items():
         parts = _parts(change)
@@ -102,8 +107,8 @@ def demo(epochs: int, seed: int, threads: int | None = None) -> Iterator[Row]:
             options = Options(
                 epochs=epochs, batch=BATCH, seed=seed, stop_after=0, method=way.method
             )
-            yield _trained(Session(with_features(graph), trainable=way.trainable, threads=threads),
-                           way, shift, (parts, before, options))  # fmt: skip
+            session = _session(graph, way, threads)
+            yield _trained(session, way, shift, (parts, before, options))
 
 
 def accuracy(graph: Graph, dataset: Dataset) -> float:
@@ -111,6 +116,20 @@ def accuracy(graph: Graph, dataset: Dataset) -> float:
     logits = Session(graph, threads=1).run(dataset.images())
     assert isinstance(logits, np.ndarray)
     return (len(dataset) - count_errors(logits, dataset.labels)) / len(dataset)
+
+
+def _compile(graph: Graph, threads: int | None) -> None:
+    """One step of every way, so that no row's seconds are those of compiling kernels."""
+    images = _parts(lambda x: x).train.take(np.arange(BATCH))
+    codes = images.images()
+    adapt(Session(graph, threads=1), codes, measure_statistics(Session(graph), codes))
+    for way in WAYS:
+        options = Options(epochs=1, batch=BATCH, method=way.method)
+        _finished(_session(graph, way, threads), Parts(images, images, images), way, options)
+
+
+def _session(graph: Graph, way: Way, threads: int | None) -> Session:
+    return Session(with_features(graph), trainable=way.trainable, threads=threads)
 
 
 def _parts(change: Callable[[np.ndarray], np.ndarray]) -> Parts:
@@ -136,11 +155,19 @@ def _adapted(graph: Graph, source: Statistics, shift: str, parts: Parts, before:
 
 def _trained(session: Session, way: Way, shift: str, given: tuple[Parts, float, Options]) -> Row:
     parts, before, options = given
-    result = train(
-        session, parts.train, parts.validation, scheduler=way.schedule(), options=options
-    )
+    result = _finished(session, parts, way, options)
     last = result.history[-1]
     trained = sum(session.weights[name].size for name in way.trainable)
     after = accuracy(result.graph, parts.test)
     return Row(shift, way.name, trained, before, after, last.cost.forwards, last.seconds,
                result.history)  # fmt: skip
+
+
+def _finished(session: Session, parts: Parts, way: Way, options: Options) -> Result:
+    """A training that went to its end; KeyboardInterrupt if Ctrl-C ended it."""
+    result = train(
+        session, parts.train, parts.validation, scheduler=way.schedule(), options=options
+    )
+    if result.stopped == "interrupted":
+        raise KeyboardInterrupt
+    return result

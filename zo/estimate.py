@@ -113,15 +113,18 @@ def accumulate_saturated(
     original: NDArray[np.int8],
     k: int,
     stream: Stream,
+    *,
+    first: int = 0,
 ) -> None:
     """gradient += sum_i c_i * (clamp(w + k*z_i) - w), in place: the steps really taken.
 
-    original   w, int8 with n codes, contiguous
+    gradient   int64 (n,), contiguous: the weights first .. first+n-1 of the tensor
+    original   w of these weights, int8 (n,), contiguous
     The steps are up to k, so the denominator is k times that of `Estimate`.
     """
     check_int64("gradient", gradient)
     check_int64("coefficients", c)
-    accumulate_steps(gradient, c, flat_codes(original), k, stream)
+    accumulate_steps(gradient, c, flat_codes(original), k, stream, first)
 
 
 def check_int64(name: str, array: NDArray[np.int64]) -> None:
@@ -146,9 +149,10 @@ def accumulate_steps(
     original: NDArray[np.int8],
     k: int,
     stream: Stream,
+    first: int,
 ) -> None:
-    """gradient (n,) += sum_i c_i * (clamp(original + k*z_i) - original)."""
+    """gradient (n,) += sum_i c_i * (clamp(original + k*z_i[first:first+n]) - original)."""
     w = original.astype(np.int64)
     for i, coefficient in enumerate(c):
-        z = sign_tile(stream, i, 0, w.size).astype(np.int64)
+        z = sign_tile(stream, i, first, w.size).astype(np.int64)
         gradient += coefficient * (np.clip(w + k * z, -128, 127) - w)

@@ -9,6 +9,7 @@ on int8 outputs. Nothing is wider than int64.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,10 @@ MAX_CELLS = 2**23 - 1
 MEAN, DEVIATION = "statistics_mean", "statistics_deviation"
 IMAGES_AT_ONCE = 16
 """A trace keeps every tensor of its images."""
+
+
+ENOUGH_IMAGES = 256
+"""Images that statistics are taken of where nobody says how many."""
 
 
 class Moments(NamedTuple):
@@ -114,6 +119,13 @@ def square_root(v: NDArray[np.int64]) -> NDArray[np.int64]:
         longer = root | (1 << bit)
         root = np.where(longer * longer <= v, longer, root)
     return root
+
+
+def enough_images(graph: Graph) -> int:
+    """256, or as many as keep every channel of every matched node within 2^23 - 1 values."""
+    tensors = (graph.tensors[graph.node(name).outputs[0]] for name in matched_nodes(graph))
+    positions = max((prod(tensor.shape[1:-1]) for tensor in tensors), default=1)
+    return min(ENOUGH_IMAGES, MAX_CELLS // positions)
 
 
 def matched_nodes(graph: Graph) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """How to train: everything that may be chosen, and what is chosen by default."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from .data import Progress
 from .estimate import ESTIMATORS
 from .history import Epoch
 from .loss import CrossEntropy, Loss
+from .perturb import MAX_STEP
 from .rate import DECAYS, SCALINGS, SPACES
 from .update import RULES
 
@@ -22,6 +24,13 @@ _CHOICES = {
     "decay": DECAYS,
     "space": SPACES,
 }
+
+
+def _each(setting: Any) -> Iterable[Any]:
+    """The values of a setting for all tensors, or for some by name; none for None."""
+    if isinstance(setting, Mapping):
+        return setting.values()
+    return () if setting is None else (setting,)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -70,6 +79,12 @@ class Method:
             _one_of(name, getattr(self, name), allowed)
         if not 0 <= self.momentum < 1:
             raise ValueError(f"method: momentum must be in 0..1, below 1, got {self.momentum}")
+        for k in _each(self.k):
+            if not 1 <= k <= MAX_STEP:
+                raise ValueError(f"method: k must be 1..{MAX_STEP} weight steps, got {k}")
+        for lr in _each(self.lr):
+            if not 0 < lr < math.inf:
+                raise ValueError(f"method: lr must be finite and above 0, got {lr}")
         if self.perturbation == "saturate" and self.estimator != "one_sided":
             raise ValueError(
                 f"method: perturbation saturate needs one_sided, got {self.estimator}; what was "

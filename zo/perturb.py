@@ -24,6 +24,8 @@ class Rails(NamedTuple):
 
 
 FULL_RANGE = Rails(-128, 127)
+MAX_STEP = 126
+"""The largest k: codes -1, 0 and 1 are left."""
 
 
 def rails(k: int) -> Rails:
@@ -121,5 +123,5 @@ def add_signs_saturated(
 
 
 def _check_step(k: int) -> None:
-    if not 1 <= k <= 126:
-        raise ValueError(f"perturb: k must be 1..126 weight steps, got {k}")
+    if not 1 <= k <= MAX_STEP:
+        raise ValueError(f"perturb: k must be 1..{MAX_STEP} weight steps, got {k}")

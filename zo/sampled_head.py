@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim.kernels.structs import Requantization
-from npusim.reference.arithmetic import requantize
+from npusim.reference.requantize import requantize
 
 from .prng import Stream, sign_block
 from .twins import twin

@@ -13,7 +13,7 @@ from typing import Any
 from npusim import Session
 
 from .checkpoint import Checkpoint
-from .data import Dataset
+from .data import Examples, as_dataset
 from .interrupt import interruptible
 from .options import Options, choose
 from .prepare import prepare
@@ -26,8 +26,8 @@ DEFAULT = Options()
 
 def train(
     session: Session,
-    train: Dataset,
-    validation: Dataset,
+    train: Examples,
+    validation: Examples,
     *,
     scheduler: Schedule | None = None,
     policy: str | None = None,
@@ -37,7 +37,8 @@ def train(
     """Train the session's trainable tensors in place.
 
     session      its graph ends at int8 logits (see `npusim.head.until_logits`)
-    train        images as the graph takes them (see `data.to_input`), labels 0..C-1
+    train        images and labels 0..C-1: a pair of arrays, a part of `npusim.models.digits()`, or
+                 a Dataset whose images are as the graph takes them (see `data.as_dataset`)
     validation   of the same kind; chooses q and when to stop, trains nothing
     scheduler    q by epoch; QScheduler() if None. It is changed
     policy       "paper" for the choices of QScheduler's authors, "ours" for the defaults
@@ -46,7 +47,9 @@ def train(
     raises       ValueError, TypeError, ModelError before the first step when something does not fit
     """
     options = choose(options, policy, changes)
-    run = prepare(session, train, validation, scheduler, options)
+    learned = as_dataset(train, session.graph, "train")
+    held_out = as_dataset(validation, session.graph, "validation")
+    run = prepare(session, learned, held_out, scheduler, options)
     checkpoint = None if options.checkpoint is None else Checkpoint(options.checkpoint, run)
     if not (checkpoint is not None and options.resume and checkpoint.resume()):
         run.start()
@@ -63,6 +66,8 @@ def _epochs(run: Run, checkpoint: Checkpoint | None) -> str:
             if checkpoint is not None:
                 checkpoint.save()
             _tell(run)
+        if interrupted():
+            return "interrupted"
     return "stagnant" if run.stagnates and not run.done else "epochs"
 
 

@@ -87,7 +87,7 @@ def make_group(
                  no head to train
     """
     head = () if classifier is None else classifier.constants
-    _check_names(method, session.trainable, head)
+    check_names(method, session.trainable, head)
     tensors = []
     for name in session.trainable:
         made = _trainable(session, name, method)
@@ -107,8 +107,13 @@ def clip_codes(group: Group) -> dict[str, int]:
     return {name: count for name, count in moved.items() if count}
 
 
-def _check_names(method: Method, names: tuple[str, ...], head: tuple[str, ...]) -> None:
-    """Something is trained, the head if its gradient is to be, and settings by name name it."""
+def check_names(method: Method, names: tuple[str, ...], head: tuple[str, ...]) -> None:
+    """Something is trained, the head if its gradient is to be, and settings by name name it.
+
+    names    canonical, of what is trained
+    head     of the head's weights and bias
+    raises   ValueError if not
+    """
     if not names:
         raise ValueError(
             "train: the session must have trainable tensors, got none; "

@@ -126,7 +126,8 @@ def update(
     if rule.name == "nearest":
         return nearest(codes, momentum, rate, between, inner)
     if rule.name == "stochastic":
-        return stochastic(codes, momentum, rate, between, inner, stream)
+        words = random_words(stream, 0, 0, codes.size)
+        return stochastic(codes, momentum, rate, between, inner, words)
     least = rule.threshold if rule.name == "threshold" else 1
     return threshold(codes, momentum, rate, between, inner, least)
 
@@ -173,11 +174,10 @@ def stochastic(
     rate: Ratio,
     between: Rails,
     inner: int,
-    stream: Stream,
+    words: NDArray[np.uint32],
 ) -> int:
-    """codes (n,) = clamp(codes - ((u + h) >> 16)), h = top 16 bits of word n; returns moves."""
-    h = (random_words(stream, 0, 0, codes.size) >> 16).astype(np.int64)
-    steps = (_times(momentum, rate, inner) + h) >> 16
+    """codes (n,) = clamp(codes - ((u + h) >> 16)), h = top 16 bits of words (n,); returns moves."""
+    steps = (_times(momentum, rate, inner) + (words >> 16).astype(np.int64)) >> 16
     return _store(codes, np.clip(codes - steps, *between))
 
 

@@ -31,8 +31,8 @@ def load(
     layout       "NHWC" or "NCHW", the order of the images' dimensions; found in the graph if None
     parameters   of the profile neural-art by node name, "*" for all, such as {"*": {"s0": 3}};
                  those not given are derived (see docs/neural-art.md)
-    raises       ModelError `file: node or tensor: rule, got value; remedy`; ValueError for a
-                 profile, layout or parameter that does not exist
+    raises       ModelError `file: node or tensor: rule, got value; remedy`, also for NHWC where the
+                 model says NCHW; ValueError for a profile, layout or parameter that does not exist
     """
     if profile is not None:
         find_profile(profile)
@@ -40,6 +40,8 @@ def load(
         raise ValueError(f"layout: must be NHWC or NCHW, got {layout!r}")
     data, name = files.read(path), Path(path).name
     graph = _parser(data, name)(data, name)
+    if layout == "NHWC" and graph.layout == "NCHW":
+        raise ModelError(f"{name}: layout must be NCHW, as the model says, got NHWC; leave it out")
     graph = replace(graph, profile=profile or graph.profile, layout=layout or graph.layout)
     try:
         graph = graph if input_size is None else resize(graph, input_size)
@@ -51,8 +53,14 @@ def load(
 def save(graph: Graph, path: str | Path) -> None:
     """Write a graph as an npusim .h5 file, atomically; equal graphs give the same bytes.
 
-    raises   ModelError for an illegal graph, OSError when the file cannot be written
+    raises   ModelError for an illegal graph, OSError when the file cannot be written, TypeError
+             for anything else than a graph, ValueError for a path that does not end in .h5
     """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph: must be an npusim.Graph, got {type(graph).__name__}; "
+                        "of a session, save its snapshot()")  # fmt: skip
+    if Path(path).suffix.lower() != ".h5":
+        raise ValueError(f"{path}: output must be .h5, got {Path(path).suffix or 'no suffix'}")
     from . import h5
 
     h5.save(graph, path)

@@ -35,7 +35,7 @@ def read(path: str | Path) -> bytes:
 def write(path: str | Path, data: bytes) -> None:
     """Write a file whole or not at all: a temporary file beside it, then a rename.
 
-    raises   OSError as the operating system gives it
+    raises   OSError as the operating system gives it, naming `path`
     """
     target = Path(path)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -45,6 +45,8 @@ def write(path: str | Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename = str(target)
         raise

@@ -88,6 +88,8 @@ def _write_node(group: h5py.Group, node: Node) -> None:
         group, {"op": node.op, "name": node.name, "inputs": node.inputs, "outputs": node.outputs}
     )
     _attributes(group.create_group("attributes"), node.attributes)
+    if node.rule is not None:
+        _attributes(group, {"rule": node.rule})
     given = group.create_group("given")
     for key in sorted(node.given):
         given[key] = node.given[key]

@@ -237,6 +237,7 @@ def _node(reader: _Reader, group: h5py.Group) -> Node:
         outputs=reader.integers(group, "outputs"),
         attributes={name: reader.value(attributes, name) for name in _names(attributes.attrs)},
         given={name: reader.array(given, name, *DTYPES) for name in _names(given)},
+        rule=reader.text(group, "rule") if "rule" in group.attrs else None,
     )
 
 

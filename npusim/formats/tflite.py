@@ -127,6 +127,7 @@ def _code(entry: tflite.OperatorCode) -> tuple[int, int, str]:
 def _graph(
     subgraph: tflite.SubGraph, tensors: TensorTable, operators: Sequence[Operator], name: str
 ) -> Graph:
+    _check_known(operators)
     nodes: list[Node] = []
     counts: Counter[str] = Counter()
     for i, operator in enumerate(operators):
@@ -141,11 +142,24 @@ def _graph(
     return _compact(Graph(name, (), tuple(nodes), inputs, outputs), tensors)
 
 
+def _check_known(operators: Sequence[Operator]) -> None:
+    """Refuse a model with operators that are not supported, naming all of them at once."""
+    missing = [i for i, operator in enumerate(operators) if operator.code not in SUPPORTED]
+    if not missing:
+        return
+    first = operators[missing[0]]
+    known = ", ".join(_OPERATOR_NAMES[code] for code in sorted(SUPPORTED))
+    others = dict.fromkeys(operators[i].label for i in missing)
+    del others[first.label]
+    raise ModelError(
+        f"operator {missing[0]}/{first.label}: operator must be one of {known}, "
+        f"got {first.label} version {first.version}"
+        + (f", and after it {', '.join(others)}" if others else "")
+    )
+
+
 def _support(operator: Operator) -> Support:
-    code, version, label, _ = operator
-    if code not in SUPPORTED:
-        known = ", ".join(_OPERATOR_NAMES[known] for known in sorted(SUPPORTED))
-        raise ModelError(f"operator must be one of {known}, got {label} version {version}")
+    code, version, _, _ = operator
     support = SUPPORTED[code]
     if not 1 <= version <= support.version:
         raise ModelError(f"version must be 1..{support.version}, got {version}")

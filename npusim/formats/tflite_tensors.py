@@ -12,9 +12,9 @@ import numpy as np
 import tflite
 from flatbuffers.number_types import Uint32Flags
 
+from ..affine import LIMITS
 from ..check import RANK_LIMIT
 from ..graph import ModelError, Quantization, Tensor
-from ..parameters import LIMITS
 
 NAME_LIMIT = 1024
 

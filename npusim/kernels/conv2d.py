@@ -10,7 +10,7 @@ Sources: TFLite reference_integer_ops::ConvPerChannel.
 import numpy as np
 
 from ..jit import jit
-from .requantize import requantize_row
+from .requantize import requantize_rows
 
 
 @jit
@@ -24,7 +24,7 @@ def conv2d(x, weights, bias, g, r, y, patch, acc):
     r         Requantization
     y         int8 (N*OH*OW*O,), written
     patch     int16 (KH*KW*I,), scratch: x - x_zero_point under the kernel, |value| <= 255
-    acc       int32 (O / groups,), scratch
+    acc       int32 (OW*O,), scratch
     """
     channels = g.c // g.groups
     outputs = g.o // g.groups
@@ -32,14 +32,12 @@ def conv2d(x, weights, bias, g, r, y, patch, acc):
     for n in range(g.n):
         for oh in range(g.oh):
             for ow in range(g.ow):
-                position = ((n * g.oh + oh) * g.ow + ow) * g.o
                 for group in range(g.groups):
                     gather_patch(x, n, oh, ow, group, g, patch)
-                    first = group * outputs
-                    for o in range(outputs):
-                        row = (first + o) * depth
-                        acc[o] = np.int32(bias[first + o] + dot(patch, weights, row, depth))
-                    requantize_row(acc, outputs, first, r, y, position + first)
+                    for o in range(group * outputs, (group + 1) * outputs):
+                        total = bias[o] + dot(patch, weights, o * depth, depth)
+                        acc[ow * g.o + o] = np.int32(total)
+            requantize_rows(acc, g.ow, g.o, r, y, (n * g.oh + oh) * g.ow * g.o)
 
 
 @jit

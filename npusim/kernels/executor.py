@@ -42,11 +42,11 @@ def step(row, arena, constants, fault):
     operation = row[table.OPERATION]
     if operation <= table.FULLY_CONNECTED_ORDERED:
         weighted_step(row, arena, constants, fault)
-    elif operation <= table.MUL:
+    elif operation <= table.ADD_XNNPACK:
         elementwise_step(row, arena, constants)
-    elif operation <= table.SOFTMAX:
+    elif operation <= table.SOFTMAX_X86:
         reduction_step(row, arena, constants)
-    elif operation < table.NEURAL_ART_CONV2D:
+    elif operation <= table.RESCALE_XNNPACK:
         data_step(row, arena, constants)
     else:
         neural_art_step(row, arena, constants)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..jit import jit
 from .conv2d import dot
-from .requantize import requantize_row
+from .requantize import requantize_rows
 
 
 @jit
@@ -31,4 +31,4 @@ def fully_connected(x, weights, bias, g, r, y, patch, acc):
             patch[i] = np.int16(np.int16(x[n * g.i + i]) - zero_point)
         for o in range(g.o):
             acc[o] = np.int32(bias[o] + dot(patch, weights, o * g.i, g.i))
-        requantize_row(acc, g.o, 0, r, y, n * g.o)
+        requantize_rows(acc, 1, g.o, r, y, n * g.o)

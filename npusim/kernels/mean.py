@@ -1,6 +1,6 @@
 """Mean over any axes, int8 -> int8.
 
-    y = clamp(zero_point + R(sum of (x - x_zero_point))),  1 / count is part of R's multiplier
+    y = R(sum of (x - x_zero_point)),  1 / count is part of R's multiplier
 
 Sources: TFLite reference_ops::QuantizedMeanOrSum.
 """
@@ -8,22 +8,37 @@ Sources: TFLite reference_ops::QuantizedMeanOrSum.
 import numpy as np
 
 from ..jit import jit
-from .arith import int8_code, wrap32
 from .offset import offset, rows_of
+from .requantize import requantize_rows, requantize_tensor
 
 
 @jit
-def mean(x, shape, y_strides, p, y, sums):
+def mean(x, shape, y_strides, p, r, y, sums):
     """Sum along the reduced axes, then requantise.
 
     x           int8, flat
     shape       int64 (R,), walk over x, merged: no dimension of length 1 unless it is the only one
     y_strides   int64 (R,), of y in that walk: 0 along reduced axes
     p           Mean
+    r           Requantization, of one multiplier or of one for each channel of y
     y           int8, flat, written
     sums        int32, as long as y, scratch; sums wrap
     """
+    sum_codes(x, shape, y_strides, sums)
+    zero_points = np.int32(p.cells * p.x_zero_point)
     for o in range(np.uintp(y.size)):
+        sums[o] = np.int32(sums[o] - zero_points)
+    channels = len(r.multiplier)
+    if channels == 1:
+        requantize_tensor(sums, y.size, r, y, 0)
+    else:
+        requantize_rows(sums, y.size // channels, channels, r, y, 0)
+
+
+@jit
+def sum_codes(x, shape, y_strides, sums):
+    """sums = the codes of x added up along the axes whose stride in y is 0, modulo 2^32."""
+    for o in range(np.uintp(sums.size)):
         sums[o] = 0
     n = np.uintp(shape[-1])
     for row in range(rows_of(shape)):
@@ -36,7 +51,3 @@ def mean(x, shape, y_strides, p, y, sums):
         else:
             for i in range(n):
                 sums[target + i] = np.int32(sums[target + i] + np.int32(x[source + i]))
-    zero_points = p.cells * p.x_zero_point
-    for o in range(np.uintp(y.size)):
-        acc = wrap32(np.int64(sums[o]) - zero_points)
-        y[o] = int8_code(acc, p.multiplier, p.shift, p.y_zero_point, p.act_min, p.act_max)

@@ -12,7 +12,7 @@ outputs of a position advance together: the order within each output is kept.
 import numpy as np
 
 from ..jit import jit
-from .requantize import requantize_row
+from .requantize import requantize_rows
 from .structs import ERROR, WRAP
 
 
@@ -44,7 +44,7 @@ def conv2d_ordered(x, weights, bias, g, r, a, y, acc, first, fault):
                     start = o * depth + tap + c % channels
                     add_products(value, weights, start, depth, o, outputs, a, acc, first)
         finish(position * g.o, g.o, a, acc, first, fault)
-        requantize_row(acc, g.o, 0, r, y, position * g.o)
+        requantize_rows(acc, 1, g.o, r, y, position * g.o)
 
 
 @jit
@@ -66,7 +66,7 @@ def depthwise_conv2d_ordered(x, weights, bias, g, r, a, y, acc, first, fault):
                     o = c * multiplier
                     add_products(value, weights, tap + o, 1, o, multiplier, a, acc, first)
         finish(position * g.o, g.o, a, acc, first, fault)
-        requantize_row(acc, g.o, 0, r, y, position * g.o)
+        requantize_rows(acc, 1, g.o, r, y, position * g.o)
 
 
 @jit
@@ -78,7 +78,7 @@ def fully_connected_ordered(x, weights, bias, g, r, a, y, acc, first, fault):
             value = np.int64(x[n * g.i + i]) - g.x_zero_point
             add_products(value, weights, i, g.i, 0, g.o, a, acc, first)
         finish(n * g.o, g.o, a, acc, first, fault)
-        requantize_row(acc, g.o, 0, r, y, n * g.o)
+        requantize_rows(acc, 1, g.o, r, y, n * g.o)
 
 
 @jit

@@ -11,23 +11,30 @@ from .elementwise import add, mul, rescale
 from .fully_connected import fully_connected
 from .layout import pad, transpose
 from .mean import mean
-from .operands import int32_operand, operand, real, vector
+from .operands import int32_operand, operand, pairs, reals, requantization, rounding, vector
 from .ordered import conv2d_ordered, depthwise_conv2d_ordered, fully_connected_ordered
 from .pool import average_pool2d, max_pool2d
 from .quantize import dequantize, quantize
 from .softmax import softmax
+from .softmax_x86 import softmax_x86
 from .structs import (
     Accumulation,
     Add,
+    AddXnnpack,
     Conv2d,
+    Dequantize,
     FullyConnected,
     Mean,
+    MeanXnnpack,
     Mul,
     Pool2d,
-    Requantization,
+    Quantize,
     Rescale,
+    RescaleXnnpack,
     Softmax,
+    SoftmaxX86,
 )
+from .xnnpack import add_xnnpack, mean_xnnpack, rescale_xnnpack
 
 P = table.PARAMETERS
 
@@ -86,25 +93,29 @@ def fully_connected_structs(row, arena, constants):
 @jit
 def tail_structs(row, start, arena, constants):
     """(Requantization, Accumulation), their numbers from column `start` on."""
-    multiplier = int32_operand(row, table.MULTIPLIER, arena, constants)
-    shift = int32_operand(row, table.SHIFT, arena, constants)
-    r = Requantization(
-        multiplier, shift, row[start], row[start + 1], row[start + 2], row[start + 3]
-    )
-    return r, Accumulation(row[start + 4], row[start + 5])
+    r = requantization(row, start, arena, constants)
+    return r, Accumulation(row[start + table.TAIL], row[start + table.TAIL + 1])
 
 
 @jit
 def elementwise_step(row, arena, constants):
     """add and mul."""
+    operation = row[table.OPERATION]
     a, b = operand(row, table.X, arena, constants), operand(row, table.WEIGHTS, arena, constants)
     y = operand(row, table.Y, arena, constants)
-    shape, a_strides = vector(row, table.V0, constants), vector(row, table.V1, constants)
-    b_strides = vector(row, table.V2, constants)
-    if row[table.OPERATION] == table.ADD:
-        add(a, b, Add(*to_fixed_tuple(row[P : P + 12], 12)), shape, a_strides, b_strides, y)
+    scratch = int32_operand(row, table.SCRATCH, arena, constants)
+    walk = pairs(row, constants)
+    if operation == table.ADD:
+        left = requantization(row, P + 4, arena, constants, 0, 3)
+        right = requantization(row, P + 4 + table.TAIL, arena, constants, 1, 3)
+        p = Add(row[P], row[P + 1], row[P + 2], row[P + 3], left, right)
+        r = requantization(row, P + 4 + 2 * table.TAIL, arena, constants, 2, 3)
+        add(a, b, p, r, walk, y, scratch)
+    elif operation == table.MUL:
+        r = requantization(row, P + 2, arena, constants)
+        mul(a, b, Mul(row[P], row[P + 1]), r, walk, y, scratch)
     else:
-        mul(a, b, Mul(*to_fixed_tuple(row[P : P + 7], 7)), shape, a_strides, b_strides, y)
+        add_xnnpack(a, b, AddXnnpack(*to_fixed_tuple(row[P : P + 8], 8)), walk, y, scratch)
 
 
 @jit
@@ -113,17 +124,33 @@ def reduction_step(row, arena, constants):
     operation = row[table.OPERATION]
     x, y = operand(row, table.X, arena, constants), operand(row, table.Y, arena, constants)
     sums = int32_operand(row, table.SCRATCH, arena, constants)
-    if operation == table.MEAN:
-        shape, strides = vector(row, table.V0, constants), vector(row, table.V1, constants)
-        mean(x, shape, strides, Mean(*to_fixed_tuple(row[P : P + 7], 7)), y, sums)
+    if operation == table.MEAN or operation == table.MEAN_XNNPACK:
+        mean_step(row, arena, constants)
     elif operation == table.SOFTMAX:
         softmax(x, Softmax(*to_fixed_tuple(row[P : P + 5], 5)), y, sums)
+    elif operation == table.SOFTMAX_X86:
+        softmax_x86(x, SoftmaxX86(row[P], row[P + 1], reals(row, table.V0, constants)), y)
     else:
         g = Pool2d(*to_fixed_tuple(row[P : P + 14], 14))
         if operation == table.AVERAGE_POOL2D:
             average_pool2d(x, g, y, sums)
         else:
             max_pool2d(x, g, y)
+
+
+@jit
+def mean_step(row, arena, constants):
+    """mean and mean_xnnpack."""
+    x, y = operand(row, table.X, arena, constants), operand(row, table.Y, arena, constants)
+    sums = int32_operand(row, table.SCRATCH, arena, constants)
+    shape, strides = vector(row, table.V0, constants), vector(row, table.V1, constants)
+    if row[table.OPERATION] == table.MEAN:
+        r = requantization(row, P + 2, arena, constants)
+        mean(x, shape, strides, Mean(row[P], row[P + 1]), r, y, sums)
+    else:
+        numbers = reals(row, table.V2, constants)
+        p = MeanXnnpack(numbers[0], numbers[1], row[P], row[P + 1])
+        mean_xnnpack(x, shape, strides, p, y, sums)
 
 
 @jit
@@ -142,8 +169,10 @@ def data_step(row, arena, constants):
         quantize_step(row, x, y, constants)
     elif operation < table.RESCALE:
         dequantize_step(row, x, y, constants)
+    elif operation < table.RESCALE_XNNPACK:
+        rescale_step(row, x, y, arena, constants)
     else:
-        rescale_step(row, x, y)
+        rescale_xnnpack(x, RescaleXnnpack(*to_fixed_tuple(row[P : P + 5], 5)), y)
 
 
 @jit
@@ -178,51 +207,52 @@ def transpose_step(row, x, y, constants):
 @jit
 def quantize_step(row, x, y, constants):
     """quantize, by the type of the codes (table.CODE_TYPES)."""
-    scale, zero_point = real(row, table.V0, constants), row[P]
+    p = Quantize(reals(row, table.V0, constants)[0], row[P], rounding(row, P + 1))
     code = row[table.OPERATION] - table.QUANTIZE
     if code == 0:
-        quantize(x.view(np.float32), scale, zero_point, y)
+        quantize(x.view(np.float32), p, y)
     elif code == 1:
-        quantize(x.view(np.float32), scale, zero_point, y.view(np.uint8))
+        quantize(x.view(np.float32), p, y.view(np.uint8))
     else:
-        quantize(x.view(np.float32), scale, zero_point, y.view(np.int16))
+        quantize(x.view(np.float32), p, y.view(np.int16))
 
 
 @jit
 def dequantize_step(row, x, y, constants):
     """dequantize, by the type of the codes (table.CODE_TYPES)."""
-    scale, zero_point = real(row, table.V0, constants), row[P]
+    p = Dequantize(reals(row, table.V0, constants)[0], row[P], rounding(row, P + 1))
     code = row[table.OPERATION] - table.DEQUANTIZE
     if code == 0:
-        dequantize(x, scale, zero_point, y.view(np.float32))
+        dequantize(x, p, y.view(np.float32))
     elif code == 1:
-        dequantize(x.view(np.uint8), scale, zero_point, y.view(np.float32))
+        dequantize(x.view(np.uint8), p, y.view(np.float32))
     else:
-        dequantize(x.view(np.int16), scale, zero_point, y.view(np.float32))
+        dequantize(x.view(np.int16), p, y.view(np.float32))
 
 
 @jit
-def rescale_step(row, x, y):
+def rescale_step(row, x, y, arena, constants):
     """rescale, by the pair of types (table.RESCALES)."""
-    p = Rescale(*to_fixed_tuple(row[P : P + 6], 6))
+    p, r = Rescale(row[P]), requantization(row, P + 1, arena, constants)
+    acc = int32_operand(row, table.SCRATCH, arena, constants)
     pair = row[table.OPERATION] - table.RESCALE
     if pair == 0:
-        rescale(x, p, y)
+        rescale(x, p, r, y, acc)
     elif pair == 1:
-        rescale(x, p, y.view(np.uint8))
+        rescale(x, p, r, y.view(np.uint8), acc)
     elif pair == 2:
-        rescale(x, p, y.view(np.int16))
+        rescale(x, p, r, y.view(np.int16), acc)
     elif pair == 3:
-        rescale(x, p, y.view(np.int32))
+        rescale(x, p, r, y.view(np.int32), acc)
     elif pair == 4:
-        rescale(x.view(np.uint8), p, y)
+        rescale(x.view(np.uint8), p, r, y, acc)
     elif pair == 5:
-        rescale(x.view(np.int16), p, y)
+        rescale(x.view(np.int16), p, r, y, acc)
     elif pair == 6:
-        rescale(x.view(np.int16), p, y.view(np.int16))
+        rescale(x.view(np.int16), p, r, y.view(np.int16), acc)
     elif pair == 7:
-        rescale(x.view(np.int16), p, y.view(np.int32))
+        rescale(x.view(np.int16), p, r, y.view(np.int32), acc)
     elif pair == 8:
-        rescale(x.view(np.int32), p, y)
+        rescale(x.view(np.int32), p, r, y, acc)
     else:
-        rescale(x.view(np.int32), p, y.view(np.int16))
+        rescale(x.view(np.int32), p, r, y.view(np.int16), acc)

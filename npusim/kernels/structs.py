@@ -9,7 +9,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-DOUBLE_ROUNDING = 0
+REQUANTIZE = (
+    "double_rounding",
+    "double_rounding_up",
+    "single_rounding",
+    "float32_even",
+    "float64_away",
+    "double_rounding_down",
+)
+"""Rules that make codes of accumulators, in the order of their numbers."""
+(
+    DOUBLE_ROUNDING,
+    DOUBLE_ROUNDING_UP,
+    SINGLE_ROUNDING,
+    FLOAT32_EVEN,
+    FLOAT64_AWAY,
+    DOUBLE_ROUNDING_DOWN,
+) = range(6)
+
+QUANTIZE = ("divide_away", "divide_even", "reciprocal_even", "double_away")
+"""Rules that make codes of real numbers, in the order of their numbers."""
+DIVIDE_AWAY, DIVIDE_EVEN, RECIPROCAL_EVEN, DOUBLE_AWAY = range(4)
+
+DEQUANTIZE = ("product", "affine")
+"""Rules that make real numbers of codes, in the order of their numbers."""
+PRODUCT, AFFINE = range(2)
+
+PIECE = 2048
+"""Elements that elementwise kernels requantise at a time; a multiple of every block."""
 
 WRAP, SATURATE, ERROR = 0, 1, 2
 OVERFLOW = {"wrap": WRAP, "saturate": SATURATE, "error": ERROR}
@@ -19,21 +46,40 @@ TIES = {"away": AWAY, "even": EVEN, "up": UP, "floor": FLOOR}
 """How a right shift rounds: to nearest with ties away from zero, to even or up, or not at all."""
 
 
+class Rounding(NamedTuple):
+    """Which rule makes the results of a row or a tensor.
+
+    rule    number of the rule for whole blocks
+    block   elements in a block; 1: the rule is everybody's
+    rest    number of the rule for the elements behind the last whole block
+    """
+
+    rule: int
+    block: int
+    rest: int
+
+
+TWICE = Rounding(DOUBLE_ROUNDING, 1, DOUBLE_ROUNDING)
+"""double_rounding for every element: TFLite Micro's."""
+
+
 class Requantization(NamedTuple):
-    """Accumulator -> output code, one multiplier and shift per output channel.
+    """Accumulator -> output code, one multiplier per output channel, or a single one.
 
     multiplier, shift   int32 (O,): Q0.31 and exponent, shift > 0 is a left shift
+    scale               float64 (O,): the real multiplier, for the rules that compute with it
     zero_point          of the output
     act_min, act_max    clamp of the output code
-    rule                one of the rule numbers above
+    rounding            numbers of REQUANTIZE
     """
 
     multiplier: np.ndarray
     shift: np.ndarray
+    scale: np.ndarray
     zero_point: int
     act_min: int
     act_max: int
-    rule: int
+    rounding: Rounding
 
 
 class Conv2d(NamedTuple):
@@ -94,32 +140,38 @@ class Pool2d(NamedTuple):
 
 
 class Add(NamedTuple):
-    """Three requantisations of ADD: each operand to a common scale, the sum to the output's."""
+    """ADD in fixed point: each operand is shifted left and requantised, then their sum is.
 
+    row    elements of y in a row, from whose start blocks are counted
+    a, b   Requantization of the operands to their common scale, without zero point
+    """
+
+    row: int
     left_shift: int
     a_zero_point: int
+    b_zero_point: int
+    a: Requantization
+    b: Requantization
+
+
+class AddXnnpack(NamedTuple):
+    """XNNPACK's ADD: y = zero_point + (a_multiplier*a + b_multiplier*b) / 2^shift, rounded once."""
+
+    a_zero_point: int
     a_multiplier: int
-    a_shift: int
     b_zero_point: int
     b_multiplier: int
-    b_shift: int
+    shift: int
     y_zero_point: int
-    y_multiplier: int
-    y_shift: int
     act_min: int
     act_max: int
 
 
 class Mul(NamedTuple):
-    """The product of two operands and its requantisation."""
+    """The product of two operands, which is then requantised."""
 
     a_zero_point: int
     b_zero_point: int
-    y_zero_point: int
-    multiplier: int
-    shift: int
-    act_min: int
-    act_max: int
 
 
 class Mean(NamedTuple):
@@ -127,9 +179,17 @@ class Mean(NamedTuple):
 
     cells: int
     x_zero_point: int
-    y_zero_point: int
-    multiplier: int
-    shift: int
+
+
+class MeanXnnpack(NamedTuple):
+    """XNNPACK's MEAN: y = rint(sum of codes * scale + offset), in float32.
+
+    scale    (s_x / s_y) * (1 / cells)
+    offset   y_zero_point - cells * x_zero_point * scale
+    """
+
+    scale: np.float32
+    offset: np.float32
     act_min: int
     act_max: int
 
@@ -144,13 +204,26 @@ class Softmax(NamedTuple):
     diff_min: int
 
 
+class SoftmaxX86(NamedTuple):
+    """LiteRT's softmax on x86; table float32 (256,): exp(-beta * scale * difference of codes)."""
+
+    rows: int
+    depth: int
+    table: np.ndarray
+
+
 class Rescale(NamedTuple):
-    """code -> code: subtract, requantise, add, clamp (requantize, relu, relu6)."""
+    """code -> code: subtract the zero point, then requantise (quantize of codes, relu, relu6)."""
 
     x_zero_point: int
-    y_zero_point: int
+
+
+class RescaleXnnpack(NamedTuple):
+    """XNNPACK's code -> code: y = y_zero_point + (x - x_zero_point) * multiplier / 2^8."""
+
+    x_zero_point: int
     multiplier: int
-    shift: int
+    y_zero_point: int
     act_min: int
     act_max: int
 
@@ -211,3 +284,32 @@ class NeuralArtMean(NamedTuple):
     round0: int
     round1: int
     round2: int
+
+
+class Quantize(NamedTuple):
+    """Real number -> code; numbers of QUANTIZE."""
+
+    scale: np.float32
+    zero_point: int
+    rounding: Rounding
+
+
+class Dequantize(NamedTuple):
+    """Code -> real number; numbers of DEQUANTIZE."""
+
+    scale: np.float32
+    zero_point: int
+    rounding: Rounding
+
+
+class Pairs(NamedTuple):
+    """A walk over y and, beside it, over the two operands it is made of.
+
+    shape       int64 (R,), merged: no dimension of length 1 unless it is the only one
+    a_strides   int64 (R,), in elements; the last is 0 or 1, and 1 for at least one operand
+    b_strides   int64 (R,)
+    """
+
+    shape: np.ndarray
+    a_strides: np.ndarray
+    b_strides: np.ndarray

@@ -28,16 +28,20 @@ OPERATIONS = (
     "fully_connected_ordered",
     "add",
     "mul",
+    "add_xnnpack",
     "average_pool2d",
     "max_pool2d",
     "mean",
+    "mean_xnnpack",
     "softmax",
+    "softmax_x86",
     "pad",
     "transpose",
     "move",
     *(f"quantize_{code}" for code in CODE_TYPES),
     *(f"dequantize_{code}" for code in CODE_TYPES),
     *(f"rescale_{x}_{y}" for x, y in RESCALES),
+    "rescale_xnnpack",
     "neural_art_conv2d",
     "neural_art_depthwise_conv2d",
     "neural_art_fully_connected",
@@ -53,30 +57,36 @@ OPERATIONS = (
     FULLY_CONNECTED_ORDERED,
     ADD,
     MUL,
+    ADD_XNNPACK,
     AVERAGE_POOL2D,
     MAX_POOL2D,
     MEAN,
+    MEAN_XNNPACK,
     SOFTMAX,
+    SOFTMAX_X86,
     PAD,
     TRANSPOSE,
     MOVE,
     QUANTIZE,
-) = range(16)
+) = range(19)
 DEQUANTIZE = QUANTIZE + len(CODE_TYPES)
 RESCALE = DEQUANTIZE + len(CODE_TYPES)
+RESCALE_XNNPACK = RESCALE + len(RESCALES)
 (
     NEURAL_ART_CONV2D,
     NEURAL_ART_DEPTHWISE_CONV2D,
     NEURAL_ART_FULLY_CONNECTED,
     NEURAL_ART_ADD,
     NEURAL_ART_MEAN,
-) = range(RESCALE + len(RESCALES), RESCALE + len(RESCALES) + 5)
+) = range(RESCALE_XNNPACK + 1, RESCALE_XNNPACK + 6)
 
 ARENA, CONSTANTS = 0, 1
 
 OPERATION, NODE, OPERANDS = 0, 1, 2
 OPERAND_COLUMNS = 3
-X, WEIGHTS, Y, BIAS, MULTIPLIER, SHIFT, SCRATCH, SUMS, V0, V1, V2 = range(11)
-PARAMETERS = OPERANDS + 11 * OPERAND_COLUMNS
-WIDTH = PARAMETERS + 27
-"""The longest list of numbers: Conv2d (17) and the tail of NeuralArt (10)."""
+X, WEIGHTS, Y, BIAS, MULTIPLIER, SHIFT, SCALE, SCRATCH, SUMS, V0, V1, V2 = range(12)
+PARAMETERS = OPERANDS + 12 * OPERAND_COLUMNS
+TAIL = 6
+"""Numbers of a Requantization: zero point, clamp, rounding."""
+WIDTH = PARAMETERS + 17 + 10
+"""The longest list of numbers: Conv2d and the tail of NeuralArt."""

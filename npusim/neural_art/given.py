@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, ModelError, Node
-from ..parameters import output_channels
+from ..requantization import output_channels
 from .stored import PROFILE, STAGES, Rule, family, rules
 
 EVERY_NODE = "*"
@@ -42,9 +42,9 @@ def by_node(graph: Graph, parameters: Parameters) -> dict[str, Arrays]:
 
     raises   ValueError for a node or parameter that does not exist, or a value that does not fit
     """
-    if parameters and graph.profile != PROFILE:
-        raise ValueError(f"parameters: profile must be {PROFILE} to take any, got {graph.profile}")
     nodes = {node.name: node for node in graph.nodes if family(graph, node)}
+    if parameters and not nodes:
+        raise ValueError(f"parameters: profile must be {PROFILE} to take any, got {graph.profile}")
     for name in parameters.keys() - nodes.keys() - {EVERY_NODE}:
         known = ", ".join((EVERY_NODE, *nodes))
         raise ValueError(f"parameters: nodes must be of {known}, got {name!r}")

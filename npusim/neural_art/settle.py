@@ -11,10 +11,12 @@ from functools import partial
 
 import numpy as np
 
+from ..affine import quantization, scale, zero_point
 from ..graph import Graph, ModelError, Node
 from ..kernels.structs import AWAY, FLOOR
 from ..multiplier import real_multiplier
-from ..parameters import bias, output_channels, quantization, scale, zero_point
+from ..parameters import bias
+from ..requantization import output_channels
 from . import derive
 from .derive import INT32_MAX, INT32_MIN, Affine, Scales
 from .given import Parameters, by_node, check_values, sizes
@@ -33,7 +35,7 @@ def settle(graph: Graph, parameters: Parameters | None = None) -> Graph:
     raises       ValueError for parameters that do not fit, ModelError for scales that Neural-ART
                  cannot hold
     """
-    if graph.profile != PROFILE and not parameters and not any(node.given for node in graph.nodes):
+    if not parameters and not any(node.given or family(graph, node) for node in graph.nodes):
         return graph
     new = by_node(graph, parameters or {})
     nodes = tuple(_settled(graph, node, new.get(node.name, {})) for node in graph.nodes)
@@ -66,7 +68,7 @@ def check_trainable(graph: Graph, constants: Sequence[int]) -> None:
 def _settled(graph: Graph, node: Node, new: Values) -> Node:
     stored = read(node)
     given = {**stored.given, **new}
-    if graph.profile != PROFILE or family(graph, node) is None:
+    if family(graph, node) is None:
         return replace(node, given={**without(node), **given}) if stored.derived else node
     kept = {k: v for k, v in stored.derived.items() if not new or k == "s0"}
     try:

@@ -11,14 +11,14 @@ import numpy as np
 
 from ..graph import Graph, Node
 from ..kernels.structs import TIES, NeuralArt, NeuralArtAdd, NeuralArtMean
+from ..rules import profile_of, variant
 from .derive import MEAN_FRACTION
 from .pieces import runs
 
-PROFILE = "neural-art"
+PROFILE, RULE = "neural-art", "neural_art"
 DERIVED = "derived_"
 VISIBLE_BITS = 24
 """Width of the sums a board shows."""
-WEIGHTED_OPERATORS = ("conv2d", "depthwise_conv2d", "fully_connected")
 
 Values = Mapping[str, np.ndarray]
 
@@ -107,14 +107,11 @@ STAGES = {"weighted": 3, "add": 1, "mean": 2}
 
 def family(graph: Graph, node: Node) -> str | None:
     """How a node runs on Neural-ART: "weighted", "add" or "mean"; None for the host's operators."""
-    if graph.profile != PROFILE:
+    own = profile_of(graph, node).operators.get(variant(graph, node))
+    rule = node.rule or (own and own.rule)
+    if rule != RULE:
         return None
-    if node.op in WEIGHTED_OPERATORS:
-        return "weighted"
-    if node.op == "mean":
-        rank = len(graph.tensors[node.inputs[0]].shape)
-        return "mean" if rank == 4 and node.attributes.get("axes") == (1, 2) else None
-    return "add" if node.op == "add" else None
+    return node.op if node.op in ("add", "mean") else "weighted"
 
 
 def on_hardware(graph: Graph, node: Node) -> bool:

@@ -9,11 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from ..affine import zero_point
 from ..graph import ABSENT, Graph, Node, Tensor
 from ..headroom import AccumulatorError, accumulator, overflow_message
-from ..kernels.structs import OVERFLOW, Accumulation, NeuralArtAdd, NeuralArtMean
+from ..kernels.structs import (
+    OVERFLOW,
+    Accumulation,
+    Add,
+    AddXnnpack,
+    Mean,
+    MeanXnnpack,
+    NeuralArtAdd,
+    NeuralArtMean,
+    Quantize,
+    Rescale,
+    RescaleXnnpack,
+    Softmax,
+    SoftmaxX86,
+)
 from ..neural_art.stored import on_hardware
-from ..parameters import scale, zero_point
 from . import neural_art
 from .elementwise import add, mul, rescale
 from .layout import pad, reshape, transpose
@@ -21,11 +35,14 @@ from .mean import mean
 from .pool import average_pool2d, max_pool2d
 from .quantize import dequantize, quantize
 from .softmax import softmax
+from .softmax_x86 import softmax_x86
 from .weighted import conv2d, depthwise_conv2d, fully_connected
+from .xnnpack import add_xnnpack, mean_xnnpack, rescale_xnnpack
 
 __all__ = [
     "accumulation",
     "add",
+    "add_xnnpack",
     "average_pool2d",
     "conv2d",
     "depthwise_conv2d",
@@ -34,12 +51,15 @@ __all__ = [
     "fully_connected",
     "max_pool2d",
     "mean",
+    "mean_xnnpack",
     "mul",
     "pad",
     "quantize",
     "rescale",
+    "rescale_xnnpack",
     "reshape",
     "softmax",
+    "softmax_x86",
     "transpose",
 ]
 
@@ -52,12 +72,24 @@ _WEIGHTED: Mapping[str, Callable[..., np.ndarray]] = {
     "fully_connected": fully_connected,
 }
 _PLAIN: Mapping[str, Callable[..., np.ndarray]] = {
-    "add": add,
     "mul": mul,
     "average_pool2d": average_pool2d,
     "max_pool2d": max_pool2d,
-    "softmax": softmax,
 }
+_BY_STRUCT: Mapping[type, Callable[..., np.ndarray]] = {
+    Add: add,
+    AddXnnpack: add_xnnpack,
+    Mean: mean,
+    MeanXnnpack: mean_xnnpack,
+    NeuralArtAdd: neural_art.add,
+    NeuralArtMean: neural_art.mean,
+    Quantize: quantize,
+    Rescale: rescale,
+    RescaleXnnpack: rescale_xnnpack,
+    Softmax: softmax,
+    SoftmaxX86: softmax_x86,
+}
+"""Operators with more than one arithmetic: the first struct says which."""
 _MIXES_IMAGES = ("add", "mul", "mean", "pad", "transpose")
 
 
@@ -102,7 +134,7 @@ def _run(
             return _stacked(graph, node, neural_art.FUNCTIONS[node.op](x, weights, *structs))
         bias = inputs[2].reshape(-1) if len(inputs) > 2 else np.zeros(structs[1].shift.shape, int)
         return _stacked(graph, node, _WEIGHTED[node.op](x, weights, bias, *structs, a))
-    if node.op in _MIXES_IMAGES:
+    if node.op in _MIXES_IMAGES or _has_blocks(structs):
         return _image_by_image(graph, node, structs, inputs)
     return _unweighted(graph, node, structs, inputs)
 
@@ -126,6 +158,11 @@ def _image_by_image(
     return np.concatenate([np.atleast_1d(y) for y in batches])
 
 
+def _has_blocks(structs: Structs) -> bool:
+    """Whether the place of an element in its image decides how it is rounded."""
+    return any(s.rounding.block > 1 for s in structs if hasattr(s, "rounding"))
+
+
 def _stacked(graph: Graph, node: Node, y: np.ndarray) -> np.ndarray:
     """y under the shape of the node's output, axis 0 as long as needed."""
     return y.reshape(-1, *graph.tensors[node.outputs[0]].shape[1:])
@@ -133,13 +170,11 @@ def _stacked(graph: Graph, node: Node, y: np.ndarray) -> np.ndarray:
 
 def _unweighted(graph: Graph, node: Node, structs: Structs, inputs: list[np.ndarray]) -> np.ndarray:
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
-    if structs and isinstance(structs[0], NeuralArtAdd):
-        return neural_art.add(inputs[0], inputs[1], structs[0])
     attributes: Mapping[str, Any] = node.attributes
     match node.op:
         case "mean":
-            over = neural_art.mean if isinstance(structs[0], NeuralArtMean) else mean
-            return over(inputs[0], attributes["axes"], structs[0], attributes["keep_dims"])
+            axes, keep_dims = attributes["axes"], attributes["keep_dims"]
+            return _BY_STRUCT[type(structs[0])](inputs[0], axes, *structs, keep_dims)
         case "pad":
             return pad(inputs[0], attributes["padding"], _zero_point(x))
         case "transpose":
@@ -147,11 +182,11 @@ def _unweighted(graph: Graph, node: Node, structs: Structs, inputs: list[np.ndar
         case "reshape":
             return _stacked(graph, node, inputs[0])
         case "dequantize":
-            return dequantize(inputs[0], scale(x), zero_point(x))
-        case "quantize" if not structs:
-            return quantize(inputs[0], scale(y), zero_point(y), y.dtype)
+            return dequantize(inputs[0], *structs)
         case "quantize" | "relu" | "relu6":
-            return rescale(inputs[0], structs[0], y.dtype)
+            return _BY_STRUCT[type(structs[0])](inputs[0], *structs, y.dtype)
+        case "add" | "softmax":
+            return _BY_STRUCT[type(structs[0])](*inputs, *structs)
     return _PLAIN[node.op](*inputs, *structs)
 
 

@@ -19,7 +19,8 @@ from ..kernels.structs import (
     FullyConnected,
     Requantization,
 )
-from .arithmetic import requantize, wrap
+from .arithmetic import wrap
+from .requantize import requantize
 
 
 def conv2d(

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from npusim.kernels.structs import (
-    DOUBLE_ROUNDING,
+    TWICE,
     Add,
     Conv2d,
     FullyConnected,
@@ -21,6 +21,7 @@ from npusim.kernels.structs import (
     Requantization,
     Softmax,
 )
+from npusim.requantization import real_multipliers
 
 
 class Call(NamedTuple):
@@ -94,20 +95,32 @@ def _max_pool(group: h5py.Group, x: np.ndarray) -> Call:
 
 def _add(group: h5py.Group, x: np.ndarray) -> Call:
     a = group.attrs
-    p = Add(int(a["left_shift"]),
-            -int(a["input1_offset"]), *_integers(a, "input1_mult", "input1_shift"),
-            -int(a["input2_offset"]), *_integers(a, "input2_mult", "input2_shift"),
-            *_integers(a, "output_offset", "output_mult", "output_shift"),
-            *_integers(a, "out_activation_min", "out_activation_max"))  # fmt: skip
-    return Call("add", (group["input2"][...], p))
+    whole = (0, -(2**31), 2**31 - 1)
+    left, right = (
+        _tail(_integers(a, f"{name}_mult", f"{name}_shift"), whole) for name in ("input1", "input2")
+    )
+    zeros = -int(a["input1_offset"]), -int(a["input2_offset"])
+    return Call(
+        "add", (group["input2"][...], Add(1, int(a["left_shift"]), *zeros, left, right), _output(a))
+    )
 
 
 def _mul(group: h5py.Group, x: np.ndarray) -> Call:
     a = group.attrs
-    p = Mul(-int(a["input1_offset"]), -int(a["input2_offset"]),
-            *_integers(a, "output_offset", "output_mult", "output_shift"),
-            *_integers(a, "out_activation_min", "out_activation_max"))  # fmt: skip
-    return Call("mul", (group["input2"][...], p))
+    p = Mul(-int(a["input1_offset"]), -int(a["input2_offset"]))
+    return Call("mul", (group["input2"][...], p, _output(a)))
+
+
+def _output(a: h5py.AttributeManager) -> Requantization:
+    """One multiplier and shift, zero point and clamp of an elementwise operator."""
+    names = ("output_offset", "out_activation_min", "out_activation_max")
+    return _tail(_integers(a, "output_mult", "output_shift"), _integers(a, *names))
+
+
+def _tail(pair: tuple[int, ...], ends: tuple[int, ...]) -> Requantization:
+    """One multiplier and shift; ends are zero point, lowest and highest code."""
+    multiplier, shift = (np.array([value], np.int32) for value in pair)
+    return Requantization(multiplier, shift, real_multipliers(multiplier, shift), *ends, TWICE)
 
 
 def _pad(group: h5py.Group, x: np.ndarray) -> Call:
@@ -141,7 +154,8 @@ def _requantization(group: h5py.Group, o: int) -> Requantization:
         np.broadcast_to(group[name][...], o).copy() for name in ("output_mult", "output_shift")
     )
     names = ("output_offset", "out_activation_min", "out_activation_max")
-    return Requantization(multiplier, shift, *_integers(group.attrs, *names), DOUBLE_ROUNDING)
+    return Requantization(multiplier, shift, real_multipliers(multiplier, shift),
+                          *_integers(group.attrs, *names), TWICE)  # fmt: skip
 
 
 BUILD = {

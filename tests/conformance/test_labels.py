@@ -46,6 +46,7 @@ COUNTS = [
     Count("mlperf_tiny/pretrainedResnet_large_int8", cifar10, 185, 186),
     Count("mlperf_tiny/kws_ref_model", speech_commands, 901, 902),
 ]
+MODES = {"litert-ref": "ref", "litert-x86": "x86", "xnnpack": "xnnpack"}
 CORAL = "coral/tf2_mobilenet_v2_1.0_224_ptq"
 TFLM = "tflm/mobilenet_v2_quantized_1x3x224x224"
 CORAL_LABELS = [286, 935, 83, 89, 203, 320]  # of PHOTOS; 0 is the background
@@ -56,9 +57,9 @@ def path(name: str) -> Path:
     return ROOT / "models" / f"{name}.tflite"
 
 
-def scores(name: str, x: np.ndarray) -> np.ndarray:
-    """What npusim gives."""
-    y = npusim.Session(npusim.load(path(name)), threads=1).run(x)
+def scores(name: str, x: np.ndarray, profile: str = "tflm") -> np.ndarray:
+    """What npusim gives under a profile."""
+    y = npusim.Session(npusim.load(path(name), profile), threads=1).run(x)
     assert isinstance(y, np.ndarray)
     return y
 
@@ -78,6 +79,20 @@ def by_name(count: Count) -> str:
 def test_labels_are_those_of_tflite_micro(count: Count) -> None:
     x, labels = count.data(ROOT)
     assert np.sum(scores(count.model, x).argmax(1) == labels) == count.right
+
+
+@pytest.mark.parametrize("count", COUNTS, ids=by_name)
+def test_labels_under_xnnpack_are_those_of_litert(count: Count) -> None:
+    x, labels = count.data(ROOT)
+    assert np.sum(scores(count.model, x, "xnnpack").argmax(1) == labels) == count.xnnpack
+
+
+@pytest.mark.parametrize("count", COUNTS, ids=by_name)
+@pytest.mark.parametrize(("profile", "mode"), MODES.items())
+def test_scores_match_litert(count: Count, profile: str, mode: str) -> None:
+    x, model = codes(count.model)[::5], path(count.model).read_bytes()
+    expected = [litert.run(model, [image[None]], mode)[0] for image in x]
+    assert np.array_equal(scores(count.model, x, profile), np.concatenate(expected))
 
 
 @pytest.mark.parametrize("count", COUNTS, ids=by_name)

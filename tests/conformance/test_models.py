@@ -1,4 +1,4 @@
-"""Whole models, layer by layer: zero elements differ from TFLite Micro and LiteRT's reference.
+"""Whole models, layer by layer: zero elements differ from TFLite Micro and LiteRT.
 
 The models are all .tflite files of the shared folder that npusim runs; what it refuses is skipped
 with its own words. A refusal fails where every operator is one that npusim has and all weights are
@@ -7,6 +7,7 @@ int8. Inputs are real ones where there are any for the model, and random codes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,15 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from conformance.goldens import path_of
 from conformance.real_inputs import real_inputs
+from fuzz.agreement import EXECUTORS, open_session
 from oracles import litert, model_file, tflm
 from oracles.mobile_network import mobile_network
 
 import npusim
-from npusim import parameters, reference
+from npusim import Graph
 from npusim.formats import tflite
 from npusim.formats.tflite_operators import SUPPORTED
+from npusim.graph import ABSENT as ABSENT_INPUT
 
 ROOT = path_of("").parent
 MODELS = sorted(path.relative_to(ROOT) for path in (ROOT / "models").rglob("*.tflite"))
@@ -37,7 +40,7 @@ WEIGHTED = {
     schema.BuiltinOperator.DEPTHWISE_CONV_2D,
     schema.BuiltinOperator.FULLY_CONNECTED,
 }
-KNOWN_DIFFERENCES = {"fully_connected": "LiteRT's reference rounds acc * M once, in double"}
+MODES = {"litert-ref": "ref", "litert-x86": "x86", "xnnpack": "xnnpack"}
 FEW, MANY = (3, 2), (40, 40)  # real and random images
 NETWORKS = range(4)
 
@@ -116,34 +119,47 @@ def test_every_layer_of_the_numpy_reference_matches_tflite_micro(
 
 
 @pytest.mark.parametrize("path", MODEL_PARAMETERS)
-def test_every_layer_matches_litert_reference(path: Path) -> None:
-    """Each node on LiteRT's own tensors, so that a known difference stays where it arises."""
-    graph = ask_for(path)
+@pytest.mark.parametrize("profile", MODES)
+def test_every_layer_matches_litert(path: Path, profile: str) -> None:
+    """Each node on LiteRT's own tensors, so that a difference would stay where it arises."""
+    graph = replace(ask_for(path), profile=profile)
+    model = (ROOT / path).read_bytes()
     try:
-        expected = litert.trace((ROOT / path).read_bytes(), [images(graph, (1, 1))[:1]], "ref")
+        tensors = litert.trace(model, [images(graph, (1, 1))[:1]], MODES[profile])
     except (RuntimeError, ValueError) as refusal:
         pytest.skip(f"LiteRT refuses the model: {refusal}")
-    compared = 0
+    found = []
     for k, node in enumerate(graph.nodes):
-        if node.op not in KNOWN_DIFFERENCES:
-            compared += 1
-            assert np.array_equal(run_node(graph, k, expected), expected[stream(graph, k)]), node
-    if not compared:
-        pytest.skip("; ".join(f"{op}: {why}" for op, why in KNOWN_DIFFERENCES.items()))
+        expected = tensors[graph.tensors[node.outputs[0]].stream]
+        for executor in EXECUTORS:
+            actual = run_node(graph, k, tensors, executor)
+            if actual.tobytes() != expected.tobytes():
+                wrong = np.sum(actual != expected)
+                found.append(f"{executor}: {wrong} of {expected.size} elements of {node.name}")
+    assert found == []
 
 
-def stream(graph: npusim.Graph, k: int) -> int:
-    """Index in the file of what node k makes."""
-    return graph.tensors[graph.nodes[k].outputs[0]].stream
-
-
-def run_node(graph: npusim.Graph, k: int, tensors: dict[int, np.ndarray]) -> np.ndarray:
+def run_node(
+    graph: npusim.Graph, k: int, tensors: dict[int, np.ndarray], executor: str
+) -> np.ndarray:
     """What node k makes of the given tensors (by index in the file) and its constants."""
-    values = {i: t.data for i, t in enumerate(graph.tensors) if t.data is not None}
-    values |= {i: tensors[t.stream] for i, t in enumerate(graph.tensors) if t.stream in tensors}
-    bound = [parameters.bind(graph, node) for node in graph.nodes]
-    reference.execute(graph, [k], bound, values)
-    return values[graph.nodes[k].outputs[0]]
+    node = graph.nodes[k]
+    used = dict.fromkeys(i for i in (*node.inputs, *node.outputs) if i != ABSENT_INPUT)
+    place = {i: number for number, i in enumerate(used)} | {ABSENT_INPUT: ABSENT_INPUT}
+    kinds = {i: "input" if graph.tensors[i].data is None else "constant" for i in node.inputs}
+    alone = Graph(
+        graph.name,
+        tuple(replace(graph.tensors[i], kind=kinds.get(i, "activation")) for i in used),
+        (replace(node, inputs=tuple(place[i] for i in node.inputs),
+                 outputs=(place[node.outputs[0]],)),),
+        tuple(place[i] for i in dict.fromkeys(node.inputs) if kinds[i] == "input"),
+        (place[node.outputs[0]],),
+        graph.profile,
+    )  # fmt: skip
+    named = {alone.tensors[i].name: tensors[alone.tensors[i].stream] for i in alone.inputs}
+    actual = open_session(alone, executor).run(named)
+    assert isinstance(actual, np.ndarray)
+    return actual
 
 
 @pytest.mark.parametrize("isa", ["portable", "numpy"])

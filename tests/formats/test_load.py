@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -14,6 +15,7 @@ from formats.models import network
 from graphs import Draft
 
 import npusim
+import npusim.models
 from npusim import ModelError
 from npusim.formats import files
 
@@ -62,10 +64,18 @@ def test_size_that_does_not_fit_names_the_file(tmp_path):
 
 
 def test_wrong_options_are_refused(models):
-    with pytest.raises(ValueError, match=r"^profile: must be one of neural-art, tflm, got 'tfl'$"):
+    with pytest.raises(ValueError, match=r"^profile: must be one of litert-ref, .*, got 'tfl'$"):
         npusim.load(models / "m.h5", profile="tfl")
     with pytest.raises(ValueError, match=r"^layout: must be NHWC or NCHW, got 'HWC'$"):
         npusim.load(models / "m.h5", layout="HWC")
+
+
+def test_layout_does_not_contradict_the_model(models):
+    npusim.save(npusim.load(models / "m.h5", layout="NCHW"), models / "c.h5")
+    assert npusim.load(models / "c.h5", layout="NCHW").layout == "NCHW"
+    message = "c.h5: layout must be NCHW, as the model says, got NHWC; leave it out"
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        npusim.load(models / "c.h5", layout="NHWC")
 
 
 def archive() -> bytes:
@@ -185,3 +195,23 @@ def test_reading_h5_imports_no_tflite(models):
         "assert not {'tflite', 'flatbuffers', 'rich'} & set(sys.modules), 'imported'"
     )
     subprocess.run([sys.executable, "-c", code, str(models / "m.h5")], check=True)
+
+
+def test_save_rejects_other_endings_and_other_things(tmp_path):
+    graph = Draft().graph()
+    path = tmp_path / "m.tflite"
+    with pytest.raises(
+        ValueError, match=f"^{re.escape(f'{path}: output must be .h5, got .tflite')}$"
+    ):
+        npusim.save(graph, path)
+    message = "graph: must be an npusim.Graph, got Session; of a session, save its snapshot()"
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        npusim.save(npusim.Session(npusim.models.digits_cnn()), tmp_path / "m.h5")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_save_names_the_path_that_cannot_be_written(tmp_path):
+    path = tmp_path / "missing" / "m.h5"
+    with pytest.raises(OSError, match=re.escape(str(path))) as caught:
+        npusim.save(npusim.models.digits_cnn(), path)
+    assert caught.value.filename == str(path)

@@ -62,6 +62,10 @@ EDITS = {
         code(1, builtinCode=schema.BuiltinOperator.SVDF, version=4),
         f"operator 1/SVDF: operator must be one of {KNOWN}, got SVDF version 4",
     ),
+    "several operators": (
+        both(code(0, builtinCode=118), code(1, builtinCode=27), code(2, builtinCode=118)),
+        f"operator 0/IF: operator must be one of {KNOWN}, got IF version 3, and after it SVDF",
+    ),
     "custom operator": (
         code(1, builtinCode=schema.BuiltinOperator.CUSTOM, customCode=b"edgetpu-custom-op"),
         f"operator 1/CUSTOM:edgetpu-custom-op: operator must be one of {KNOWN}, "

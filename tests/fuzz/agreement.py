@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ def open_session(
         return Session(graph, threads=threads, accumulator=accumulator)
 
 
+def parsed(model: bytes, name: str, profile: str) -> Graph:
+    """The graph of a model under a profile."""
+    return replace(tflite.parse(model, name), profile=profile)
+
+
 def named_inputs(graph: Graph, inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Inputs in the file's order, by the names a session knows them by."""
     names = [graph.tensors[index].name for index in graph.inputs]
@@ -32,10 +38,13 @@ def named_inputs(graph: Graph, inputs: Sequence[NDArray[Any]]) -> dict[str, NDAr
 
 
 def disagreements(
-    case: Case, expected: NDArray[Any], accumulator: Accumulator | None = None
+    case: Case,
+    expected: NDArray[Any],
+    accumulator: Accumulator | None = None,
+    profile: str = "tflm",
 ) -> Iterator[str]:
     """One line for each executor whose output is not `expected`, bit for bit and in its type."""
-    graph = tflite.parse(case.model, case.op)
+    graph = parsed(case.model, case.op, profile)
     for executor in EXECUTORS:
         session = open_session(graph, executor, accumulator=accumulator)
         actual = session.run(named_inputs(graph, case.inputs))

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from npusim.graph import Graph, Node
 from npusim.neural_art.stored import read, rules
-from npusim.parameters import activation_range
+from npusim.requantization import clamp_of
 
 TIES = ("away", "even", "up")
 ROUNDINGS = ("floor", *TIES)
@@ -34,7 +34,7 @@ def parameters(graph: Graph, rng: Generator) -> dict[str, dict[str, Any]]:
 def tail(graph: Graph, node: Node) -> naive.Tail:
     """The naive twin of a weighted node's parameters."""
     v = {name: values.tolist() for name, values in read(node).values.items()}
-    limits = activation_range(graph.tensors[node.outputs[0]], node.attributes["activation"])
+    limits = clamp_of(graph, node)
     return naive.Tail(v["s0"][0], v["s1"][0], v["s2"][0], v["A_c"], v["A2"][0], v["BC_c"],
                       v["rows"], v["columns"], v["slabs"], v["partial_bits"][0],
                       tuple(TIES[k] for k in v["ties"]), limits)  # fmt: skip
@@ -43,7 +43,7 @@ def tail(graph: Graph, node: Node) -> naive.Tail:
 def unit_sum(graph: Graph, node: Node) -> naive.Sum:
     """The naive twin of an add's parameters."""
     v = {name: int(values[0]) for name, values in read(node).values.items()}
-    limits = activation_range(graph.tensors[node.outputs[0]], node.attributes["activation"])
+    limits = clamp_of(graph, node)
     shifts = (v["a_shift"], v["b_shift"], v["c_shift"], v["sum_shift"])
     roundings = (_rounding(v["operand_rounding"]), TIES[v["ties"]])
     return naive.Sum(v["A"], v["B"], v["C"], *shifts, *roundings, limits)

@@ -16,11 +16,11 @@ from oracles import networks
 
 from fuzz import neural_art_draws as draws
 from fuzz.agreement import EXECUTORS, difference, named_inputs, open_session
+from npusim.affine import zero_point
 from npusim.formats import tflite
 from npusim.graph import Graph, ModelError, Node
 from npusim.neural_art.settle import settle
 from npusim.neural_art.stored import family
-from npusim.parameters import zero_point
 
 FEW = range(60)
 MANY = range(60, 1200)

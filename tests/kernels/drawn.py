@@ -6,16 +6,21 @@ import numpy as np
 from numpy.random import Generator
 
 from npusim.kernels.structs import (
-    DOUBLE_ROUNDING,
+    REQUANTIZE,
     Add,
+    AddXnnpack,
     Conv2d,
     FullyConnected,
     Mean,
+    MeanXnnpack,
     Mul,
     Pool2d,
     Requantization,
     Rescale,
+    RescaleXnnpack,
+    Rounding,
     Softmax,
+    SoftmaxX86,
 )
 
 LARGEST_MULTIPLIER = 2**31 - 1
@@ -51,28 +56,66 @@ def clamp(rng: Generator, limits: tuple[int, int] = INT8) -> tuple[int, int]:
     return low, high
 
 
-def add(rng: Generator) -> Add:
+def rounding(rng: Generator) -> Rounding:
+    """One rule for all, or one for blocks and another for what is behind them."""
+    rule, rest = rng.integers(0, len(REQUANTIZE), 2).tolist()
+    return Rounding(rule, int(rng.choice([1, 1, 8, 16])), rest)
+
+
+def tail(
+    rng: Generator,
+    shifts: list[int],
+    limits: tuple[int, int] = INT8,
+    rule: Rounding = Rounding(0, 1, 0),  # noqa: B008
+) -> Requantization:
+    """One multiplier for each shift, as integers and as the real number they stand for."""
+    multipliers = [multiplier(rng) for _ in shifts]
+    reals = [np.ldexp(float(m), s - 31) for m, s in zip(multipliers, shifts, strict=True)]
+    arrays = np.array(multipliers, np.int32), np.array(shifts, np.int32), np.array(reals)
+    return Requantization(*arrays, zero_point(rng, limits), *clamp(rng, limits), rule)
+
+
+def add(rng: Generator) -> tuple[Add, Requantization]:
     """Operands scaled by at most 1/2, the sum by anything between 2^-22 and 2^3."""
+    rule = Rounding(int(rng.integers(3)), 1, 0)
     shifts = rng.choice([0, *rng.integers(-31, 1, 3)], 2).tolist()
-    y_shift = int(rng.integers(-22, 4))
-    return Add(20, zero_point(rng), multiplier(rng), shifts[0],
-               zero_point(rng), multiplier(rng), shifts[1],
-               zero_point(rng), multiplier(rng), y_shift, *clamp(rng))  # fmt: skip
+    left, right = (
+        tail(rng, [s], rule=rule)._replace(zero_point=0, act_min=-(2**31), act_max=2**31 - 1)
+        for s in shifts
+    )
+    p = Add(1, 20, zero_point(rng), zero_point(rng), left, right)
+    return p, tail(rng, [int(rng.integers(-22, 4))], rule=rule)
 
 
-def mul(rng: Generator) -> Mul:
+def add_xnnpack(rng: Generator) -> tuple[AddXnnpack]:
+    """Multipliers up to 2^21, one of them at least 2^20."""
+    shift = int(rng.integers(13, 31))
+    small, large = int(rng.integers(0, 2**21 + 1)), int(rng.integers(2**20, 2**21 + 1))
+    return (AddXnnpack(zero_point(rng), small, zero_point(rng), large, shift, zero_point(rng),
+                       *clamp(rng)),)  # fmt: skip
+
+
+def mul(rng: Generator) -> tuple[Mul, Requantization]:
     """Products scaled by anything between 2^-31 and 2^4."""
-    shift = int(rng.integers(-31, 5))
-    return Mul(zero_point(rng), zero_point(rng), zero_point(rng), multiplier(rng), shift,
-               *clamp(rng))  # fmt: skip
+    rule = int(rng.integers(len(REQUANTIZE)))
+    r = tail(rng, [int(rng.integers(-31, 5))], rule=Rounding(rule, 1, rule))
+    return Mul(zero_point(rng), zero_point(rng)), r
 
 
-def mean(rng: Generator, cells: int) -> Mean:
+def mean(rng: Generator, cells: int) -> tuple[Mean, Requantization]:
     """A mean of `cells` values; its multiplier may lie below 2^30."""
     small = int(rng.integers(SMALLEST_MULTIPLIER // 2, LARGEST_MULTIPLIER))
-    fold = cells.bit_length() - 1
-    return Mean(cells, zero_point(rng), zero_point(rng), small, int(rng.integers(-3, 3)) - fold,
-                *INT8)  # fmt: skip
+    r = tail(rng, [int(rng.integers(-3, 3)) - cells.bit_length() + 1], rule=rounding(rng))
+    r = r._replace(multiplier=np.array([small], np.int32), act_min=-128, act_max=127)
+    return Mean(cells, zero_point(rng)), r
+
+
+def mean_xnnpack(rng: Generator, cells: int) -> tuple[MeanXnnpack]:
+    """A mean of `cells` values, often with ties."""
+    ratio = np.float32(rng.choice([0.5, 1, 2, rng.uniform(0.1, 8)]))
+    scale = ratio * (np.float32(1) / np.float32(cells))
+    offset = np.float32(zero_point(rng)) - np.float32(cells * zero_point(rng)) * scale
+    return (MeanXnnpack(scale, offset, *clamp(rng)),)
 
 
 def softmax(rng: Generator, rows: int, depth: int) -> Softmax:
@@ -81,20 +124,32 @@ def softmax(rng: Generator, rows: int, depth: int) -> Softmax:
     return Softmax(rows, depth, multiplier(rng), shift, -((31 << 26) >> shift))
 
 
-def rescale(rng: Generator, x_dtype: type, y_dtype: type) -> Rescale:
+def softmax_x86(rng: Generator, rows: int, depth: int) -> SoftmaxX86:
+    """Exponentials that fall fast or hardly at all."""
+    steps = np.arange(256, dtype=np.float32) * np.float32(np.exp(rng.uniform(-7, 2)))
+    return SoftmaxX86(rows, depth, np.exp(-steps))
+
+
+def rescale(rng: Generator, x_dtype: type, y_dtype: type) -> tuple[Rescale, Requantization]:
     """Codes times anything between 2^-12 and 2^12."""
     x, y = ((int(np.iinfo(t).min), int(np.iinfo(t).max)) for t in (x_dtype, y_dtype))
-    return Rescale(zero_point(rng, x), zero_point(rng, y), multiplier(rng),
-                   int(rng.integers(-12, 13)), *clamp(rng, y))  # fmt: skip
+    r = tail(rng, [int(rng.integers(-12, 13))], y, rounding(rng))
+    return Rescale(zero_point(rng, x)), r
+
+
+def rescale_xnnpack(rng: Generator) -> tuple[RescaleXnnpack]:
+    """Codes times 2^-8..2^7."""
+    multiplier = int(rng.choice([1, 128, 255, 256, 2**15, int(rng.integers(1, 2**15))]))
+    return (RescaleXnnpack(zero_point(rng), multiplier, zero_point(rng), *clamp(rng)),)
 
 
 def requantization(rng: Generator, o: int) -> Requantization:
     """One multiplier per channel; some channels have none at all, some scale up."""
-    multipliers = np.array([multiplier(rng) for _ in range(o)], np.int32)
-    shifts = rng.integers(-14, 3, o).astype(np.int32)
+    r = tail(rng, rng.integers(-14, 3, o).tolist(), rule=rounding(rng))
     silent = rng.random(o) < 0.05
-    multipliers[silent], shifts[silent] = 0, 0
-    return Requantization(multipliers, shifts, zero_point(rng), *clamp(rng), DOUBLE_ROUNDING)
+    for array in r[:3]:
+        array[silent] = 0
+    return r
 
 
 def conv2d(rng: Generator, groups: int, inputs: int, outputs: int) -> Conv2d:

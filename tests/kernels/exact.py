@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from naive.rounding import clamp, requantize_double_rounding, wrap32
 
-from npusim.kernels.structs import DOUBLE_ROUNDING, Requantization
+from npusim.kernels.structs import TWICE, Requantization
 
 GUARD = 77
 SHIFTS = (-23, -15, -7, 1)  # the output shows accumulators divided by 2^24, 2^16, 2^8 and 1
@@ -26,7 +26,8 @@ def showing(outputs: int, shift: int) -> Requantization:
     """acc * 2^(shift - 1) on every channel."""
     multiplier = np.full(outputs, 1 << 30, np.int32)
     shifts = np.full(outputs, shift, np.int32)
-    return Requantization(multiplier, shifts, 0, -128, 127, DOUBLE_ROUNDING)
+    scale = np.ldexp(np.ones(outputs), shift - 1)
+    return Requantization(multiplier, shifts, scale, 0, -128, 127, TWICE)
 
 
 def guarded(size: int) -> tuple[np.ndarray, np.ndarray]:

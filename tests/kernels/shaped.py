@@ -8,11 +8,13 @@ from npusim import strides
 from npusim.headroom import AccumulatorError
 from npusim.kernels import conv2d as conv2d_kernels
 from npusim.kernels import depthwise_conv2d as depthwise_kernels
-from npusim.kernels import elementwise, layout, ordered, pool
+from npusim.kernels import elementwise, layout, ordered, pool, xnnpack
 from npusim.kernels import fully_connected as fully_connected_kernels
 from npusim.kernels import mean as mean_kernels
 from npusim.kernels import quantize as quantize_kernels
 from npusim.kernels import softmax as softmax_kernels
+from npusim.kernels import softmax_x86 as softmax_x86_kernels
+from npusim.kernels.structs import PIECE, Pairs
 
 
 def conv2d(x, weights, bias, g, r, a=None):
@@ -21,7 +23,7 @@ def conv2d(x, weights, bias, g, r, a=None):
     operands = (x.ravel(), weights.ravel(), bias, g, r)
     if a is None:
         patch = np.empty(weights[0].size, np.int16)
-        acc = np.empty(g.o // g.groups, np.int32)
+        acc = np.empty(g.ow * g.o, np.int32)
         conv2d_kernels.conv2d(*operands, y.reshape(-1), patch, acc)
         return y
     return _ordered(ordered.conv2d_ordered, operands, a, y)
@@ -31,7 +33,8 @@ def depthwise_conv2d(x, weights, bias, g, r, a=None):
     y = np.empty((g.n, g.oh, g.ow, g.o), np.int8)
     operands = (x.ravel(), weights.ravel(), bias, g, r)
     if a is None:
-        depthwise_kernels.depthwise_conv2d(*operands, y.reshape(-1), np.empty(g.o, np.int32))
+        acc = np.empty(g.ow * g.o, np.int32)
+        depthwise_kernels.depthwise_conv2d(*operands, y.reshape(-1), acc)
         return y
     return _ordered(ordered.depthwise_conv2d_ordered, operands, a, y)
 
@@ -46,17 +49,28 @@ def fully_connected(x, weights, bias, g, r, a=None):
     return _ordered(ordered.fully_connected_ordered, operands, a, y)
 
 
-def add(a, b, p):
-    return _broadcast(elementwise.add, a, b, p)
+def add(a, b, p, r):
+    return _broadcast(elementwise.add, 3, a, b, p, r)
 
 
-def mul(a, b, p):
-    return _broadcast(elementwise.mul, a, b, p)
+def add_xnnpack(a, b, p):
+    return _broadcast(xnnpack.add_xnnpack, 2, a, b, p)
 
 
-def rescale(x, p, dtype):
+def mul(a, b, p, r):
+    return _broadcast(elementwise.mul, 2, a, b, p, r)
+
+
+def rescale(x, p, r, dtype):
     y = np.empty(x.shape, dtype)
-    elementwise.rescale(x.ravel(), p, y.reshape(-1))
+    scratch = np.empty(PIECE, np.int32)
+    elementwise.rescale(x.ravel(), p, r, y.reshape(-1), scratch)
+    return y
+
+
+def rescale_xnnpack(x, p):
+    y = np.empty(x.shape, x.dtype)
+    xnnpack.rescale_xnnpack(x.ravel(), p, y.reshape(-1))
     return y
 
 
@@ -72,11 +86,20 @@ def max_pool2d(x, g):
     return y
 
 
-def mean(x, axes, p, keep_dims=False):
+def mean(x, axes, p, r, keep_dims=False):
     y = np.empty(x.sum(axes, keepdims=keep_dims).shape, np.int8)
     walk = strides.reduction(x.shape, axes)
     sums = np.empty(y.size, np.int32)
-    mean_kernels.mean(x.ravel(), walk.shape, *walk.strides, p, y.reshape(-1), sums)
+    flat = y.reshape(-1)
+    mean_kernels.mean(x.ravel(), walk.shape, *walk.strides, p, r, flat, sums)
+    return y
+
+
+def mean_xnnpack(x, axes, p, keep_dims=False):
+    y = np.empty(x.sum(axes, keepdims=keep_dims).shape, np.int8)
+    walk = strides.reduction(x.shape, axes)
+    sums = np.empty(y.size, np.int32)
+    xnnpack.mean_xnnpack(x.ravel(), walk.shape, *walk.strides, p, y.reshape(-1), sums)
     return y
 
 
@@ -86,15 +109,21 @@ def softmax(x, p):
     return y
 
 
-def quantize(x, scale, zero_point, dtype):
-    y = np.empty(x.shape, dtype)
-    quantize_kernels.quantize(x.ravel(), np.float32(scale), zero_point, y.reshape(-1))
+def softmax_x86(x, p):
+    y = np.empty(x.shape, np.int8)
+    softmax_x86_kernels.softmax_x86(x.ravel(), p, y.reshape(-1))
     return y
 
 
-def dequantize(x, scale, zero_point):
+def quantize(x, p, dtype):
+    y = np.empty(x.shape, dtype)
+    quantize_kernels.quantize(x.ravel(), p, y.reshape(-1))
+    return y
+
+
+def dequantize(x, p):
     y = np.empty(x.shape, np.float32)
-    quantize_kernels.dequantize(x.ravel(), np.float32(scale), zero_point, y.reshape(-1))
+    quantize_kernels.dequantize(x.ravel(), p, y.reshape(-1))
     return y
 
 
@@ -113,10 +142,12 @@ def transpose(x, permutation):
     return y
 
 
-def _broadcast(kernel, a, b, p):
+def _broadcast(kernel, pieces, a, b, *structs):
     y = np.empty(np.broadcast_shapes(a.shape, b.shape), np.int8)
     walk = strides.broadcast(a.shape, b.shape, y.shape)
-    kernel(a.ravel(), b.ravel(), p, walk.shape, *walk.strides, y.reshape(-1))
+    scratch = np.empty(pieces * PIECE, np.int32)
+    pairs = Pairs(walk.shape, *walk.strides)
+    kernel(a.ravel(), b.ravel(), *structs, pairs, y.reshape(-1), scratch)
     return y
 
 

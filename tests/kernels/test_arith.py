@@ -1,16 +1,27 @@
 """The integer primitives at 0, +-1, ties and limits, against Python integers."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from naive import rounding
 
-from npusim.kernels import arith
+from npusim.kernels import arith, float_arith
+from npusim.kernels.structs import REQUANTIZE
 from npusim.reference import arithmetic
 
 POWERS = [sign * (2**k + d) for k in range(31) for d in (-1, 0, 1) for sign in (-1, 1)]
 INT32 = sorted({-(2**31), -(2**31) + 1, *POWERS, 2**31 - 2, 2**31 - 1})
+WIDE = [sign * (2**k + d) for k in range(31, 63) for d in (-1, 0, 1) for sign in (-1, 1)]
+WIDE += [-(2**63), 2**63 - 1]
+TIES = [sign * (4 * k + d) for k in range(9) for d in (1, 2, 3) for sign in (-1, 1)]
+SHIFTS = [-31, -30, -15, -2, -1, 0, 1, 2, 15, 30, 31]
+SCALES = [0.25, 0.5, 2.0**-31, 1 / 3, 0.1, 1 - 2.0**-25, 1.0, 1.5, 255.99999, 2.0**30, 1e-12]
+FLOAT_RULES = [rule for rule in REQUANTIZE if rule.startswith("float")]
+INTEGER_RULES = [rule for rule in REQUANTIZE if not rule.startswith("float")]
 MULTIPLIERS = [0, 2**30, 2**30 + 1, 1518500250, 2**31 - 2, 2**31 - 1]
 
 
@@ -53,20 +64,81 @@ def test_divide_by_pot_rounds_ties_away_from_zero(exponent):
     assert actual == expected
 
 
-@pytest.mark.parametrize("shift", [-31, -30, -15, -2, -1, 0, 1, 2, 15, 30])
-def test_requantize_double_rounding_matches_naive(shift):
+def answers(rule, accumulators, *numbers):
+    """What the naive rule, the reference and the kernel make of accumulators."""
+    name = f"requantize_{rule}"
+    naive = [getattr(rounding, name)(v, *numbers) for v in accumulators]
+    reference = getattr(arithmetic, name)(np.array(accumulators, np.int64), *numbers).tolist()
+    kernels = float_arith if rule.startswith("float") else arith
+    compiled = [int(getattr(kernels, name)(np.int64(v), *numbers)) for v in accumulators]
+    return naive, reference, compiled
+
+
+@pytest.mark.parametrize("rule", INTEGER_RULES)
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_integer_rule_matches_naive(rule, shift):
     for multiplier in MULTIPLIERS:
-        expected = [rounding.requantize_double_rounding(v, multiplier, shift) for v in INT32]
-        actual = arithmetic.requantize_double_rounding(np.array(INT32), multiplier, shift)
-        assert actual.tolist() == expected
-        compiled = [
-            int(arith.requantize_double_rounding(np.int64(v), multiplier, shift)) for v in INT32
-        ]
+        expected, reference, compiled = answers(rule, INT32, multiplier, shift)
+        assert reference == expected
         assert compiled == expected
 
 
-def test_a_quarter_is_rounded_twice():
-    """acc / 4: the first rounding keeps halves, the second takes them away from zero."""
-    acc = np.array([1, 2, 5, 6, -1, -2, -5, -6])
-    actual = arithmetic.requantize_double_rounding(acc, 2**30, -1)
-    assert actual.tolist() == [1, 1, 2, 2, 0, -1, -1, -2]
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_single_rounding_of_wide_accumulators_saturates_or_is_exact(shift):
+    for multiplier in MULTIPLIERS:
+        expected, reference, compiled = answers("single_rounding", WIDE, multiplier, shift)
+        for naive, *actual in zip(expected, reference, compiled, strict=True):
+            fits = abs(naive) < 2**31 - 1
+            assert all(a == naive if fits else ends_alike(a, naive) for a in actual)
+
+
+def ends_alike(actual, naive):
+    """Beyond int32 on the same side; its ends are all the same to any clamp."""
+    return abs(actual) >= 2**31 - 1 and (actual > 0) == (naive > 0)
+
+
+@pytest.mark.parametrize("rule", FLOAT_RULES)
+@pytest.mark.parametrize("scale", SCALES)
+def test_float_rule_matches_naive(rule, scale):
+    expected, reference, compiled = answers(rule, [*INT32, *TIES], scale)
+    assert reference == expected
+    assert compiled == expected
+
+
+@pytest.mark.parametrize("shift", [-31, -16, -5, -1, 0, 1, 7, 14])
+def test_int16_reduced_matches_naive(shift):
+    values = [*INT32, 2**46 + 12345, -(2**46) - 1, 2**47 - 1, -(2**47)]
+    for multiplier in MULTIPLIERS:
+        expected, reference, compiled = answers("int16_reduced", values, multiplier, shift)
+        assert reference == expected
+        assert compiled == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(-(2**31), 2**31 - 1), st.integers(2**30, 2**31 - 1), st.integers(-31, 31))
+def test_rules_of_any_accumulator_match_naive(acc, multiplier, shift):
+    for rule in INTEGER_RULES:
+        expected, reference, compiled = answers(rule, [acc], multiplier, shift)
+        assert reference == compiled == expected
+    scale = math.ldexp(multiplier, shift - 31)
+    for rule in FLOAT_RULES:
+        expected, reference, compiled = answers(rule, [acc], scale)
+        assert reference == compiled == expected
+
+
+ACCUMULATORS = [1, 2, 5, 6, -1, -2, -5, -6]
+QUARTERS = {
+    "double_rounding": [1, 1, 2, 2, 0, -1, -1, -2],
+    "double_rounding_up": [1, 1, 2, 2, 0, 0, -1, -1],
+    "double_rounding_down": [0, 0, 1, 1, 0, -1, -1, -2],
+    "single_rounding": [0, 1, 1, 2, 0, 0, -1, -1],
+    "float32_even": [0, 0, 1, 2, 0, 0, -1, -2],
+    "float64_away": [0, 1, 1, 2, 0, -1, -1, -2],
+}
+
+
+@pytest.mark.parametrize("rule", QUARTERS)
+def test_a_quarter_by_every_rule(rule):
+    """acc / 4, with all ties: github.com/tensorflow/tensorflow/issues/99072"""
+    numbers = (0.25,) if rule in FLOAT_RULES else (2**30, -1)
+    assert all(a == QUARTERS[rule] for a in answers(rule, ACCUMULATORS, *numbers))

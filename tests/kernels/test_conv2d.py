@@ -112,7 +112,7 @@ def test_conv2d_writes_its_output_and_nothing_else(name):
     x, weights = drawn.codes(rng, x_shape), drawn.codes(rng, w_shape)
     bias, r = np.zeros(g.o, np.int32), showing(g.o, -7)
     memory, y = guarded(g.n * g.oh * g.ow * g.o)
-    patch, acc = np.empty(weights[0].size, np.int16), np.empty(g.o // g.groups, np.int32)
+    patch, acc = np.empty(weights[0].size, np.int16), np.empty(g.ow * g.o, np.int32)
     kernels.conv2d(x.ravel(), weights.ravel(), bias, g, r, y, patch, acc)
     assert_guarded(memory)
     assert np.array_equal(y, shaped.conv2d(x, weights, bias, g, r).ravel())

@@ -66,10 +66,12 @@ def test_accumulate_adds_one_tap_modulo_two_to_the_32(channels, multiplier):
     g = geometry((1, 1, 1, channels), (1, 1), multiplier, (1, 1), (1, 1), "SAME", 127)
     x, weights = drawn.codes(rng, (channels + 4,)), drawn.codes(rng, (g.o + 7,))
     acc = rng.choice(np.array([-(2**31), -5, 2**31 - 1], np.int32), g.o)
+    room = np.full(g.o + 6, 9, np.int32)
+    room[4 : 4 + g.o] = acc
     expected = [wrap32(int(acc[o]) + (int(x[4 + o // multiplier]) - 127) * int(weights[7 + o]))
                 for o in range(g.o)]  # fmt: skip
-    kernels.accumulate(x, 4, weights, 7, g, acc)
-    assert acc.tolist() == expected
+    kernels.accumulate(x, 4, weights, 7, g, room, 4)
+    assert room.tolist() == [9] * 4 + expected + [9] * 2
 
 
 def test_a_window_outside_the_image_gives_the_bias():
@@ -87,7 +89,7 @@ def test_depthwise_conv2d_writes_its_output_and_nothing_else(name):
     x, weights, bias = operands(g, 2)
     r = showing(g.o, -7)
     memory, y = guarded(g.n * g.oh * g.ow * g.o)
-    acc = np.empty(g.o, np.int32)
+    acc = np.empty(g.ow * g.o, np.int32)
     kernels.depthwise_conv2d(x.ravel(), weights.ravel(), bias, g, r, y, acc)
     assert_guarded(memory)
     assert np.array_equal(y, shaped.depthwise_conv2d(x, weights, bias, g, r).ravel())

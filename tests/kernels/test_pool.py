@@ -44,6 +44,8 @@ def _axes(rank):
 def test_mean_kernel_matches_reference_over_all_axes(shape, keep_dims):
     rng = np.random.default_rng(len(shape))
     for axes in _axes(len(shape)):
-        p = drawn.mean(rng, prod(shape[axis] for axis in axes))
+        cells = prod(shape[axis] for axis in axes)
         x = drawn.codes(rng, shape)
-        assert_kernel_matches_reference("mean", x, axes, p, keep_dims)
+        assert_kernel_matches_reference("mean", x, axes, *drawn.mean(rng, cells), keep_dims)
+        structs = drawn.mean_xnnpack(rng, cells)
+        assert_kernel_matches_reference("mean_xnnpack", x, axes, *structs, keep_dims)

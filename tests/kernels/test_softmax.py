@@ -64,3 +64,13 @@ def test_reciprocal_matches_reference_and_errs_little():
     assert np.array_equal(actual, expected)
     exact = 2.0**31 / (1 + a / 2**31)
     assert np.abs(expected - exact).max() < 16
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_softmax_x86_kernel_matches_reference(seed):
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(v) for v in rng.integers(1, (5, 4, 200)))
+    p = drawn.softmax_x86(rng, shape[0] * shape[1], shape[2])
+    assert_kernel_matches_reference("softmax_x86", drawn.codes(rng, shape), p)
+    p = p._replace(rows=DIFFERENCES.shape[0], depth=2)
+    assert_kernel_matches_reference("softmax_x86", DIFFERENCES, p)

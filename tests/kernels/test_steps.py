@@ -46,6 +46,10 @@ def moved(op, dtype, **attributes):
     return one_node(op, [x], x, **attributes)
 
 
+def delegated(op, operands, **attributes):
+    return replace(one_node(op, operands, OTHER, **attributes), profile="xnnpack")
+
+
 ORDERED = Accumulator(12, "saturate")
 PLAIN_GRAPHS = {
     "conv2d": one_node("conv2d", [IMAGE, weights((6, 3, 3, 2), 0)], OTHER, **CONVOLUTION),
@@ -72,6 +76,12 @@ GRAPHS = {
         f"dequantize_{code}": conversion("dequantize", code, "float32") for code in table.CODE_TYPES
     },
     **{f"rescale_{x}_{y}": conversion("quantize", x, y) for x, y in table.RESCALES},
+    "softmax_x86": replace(
+        one_node("softmax", [IMAGE], activation((), 1 / 256, -128), beta=1.0), profile="litert-x86"
+    ),
+    "add_xnnpack": delegated("add", [IMAGE, activation((6, 1), 0.3, 5)], activation="relu"),
+    "mean_xnnpack": delegated("mean", [IMAGE], axes=(1, 3), keep_dims=False),
+    "rescale_xnnpack": delegated("quantize", [IMAGE]),
 }
 AVERAGE = one_node("mean", [IMAGE], OTHER, axes=(1, 2), keep_dims=True)
 GRAPHS |= {

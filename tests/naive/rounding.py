@@ -7,6 +7,7 @@ Sources: gemmlowp fixedpoint/fixedpoint.h, TFLite kernels/internal/common.h, qua
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -69,15 +70,77 @@ def requantize_double_rounding(acc: int, multiplier: int, shift: int) -> int:
     return divide_away(high_multiply(wrap32(acc << left), multiplier), 2**right)
 
 
+def requantize_double_rounding_up(acc: int, multiplier: int, shift: int) -> int:
+    """acc * multiplier * 2^(shift - 31), rounded twice, both times with ties toward +infinity."""
+    left, right = max(shift, 0), max(-shift, 0)
+    return round_up(Fraction(high_multiply(wrap32(acc << left), multiplier), 2**right))
+
+
+def requantize_double_rounding_down(acc: int, multiplier: int, shift: int) -> int:
+    """acc * multiplier * 2^(shift - 31), rounded after the product, cut after the right shift."""
+    left, right = max(shift, 0), max(-shift, 0)
+    return high_multiply(wrap32(acc << left), multiplier) // 2**right
+
+
+def requantize_single_rounding(acc: int, multiplier: int, shift: int) -> int:
+    """acc * multiplier * 2^(shift - 31), rounded once, ties toward +infinity."""
+    return round_up(acc * multiplier * Fraction(2) ** (shift - 31))
+
+
+def requantize_float32_even(acc: int, scale: float) -> int:
+    """acc * scale in float32, rounded to the nearest integer, ties to even; within int32."""
+    product = to_float32(to_float32(acc) * to_float32(scale))
+    return clamp(round(product), INT32_MIN, -INT32_MIN)
+
+
+def requantize_float64_away(acc: int, scale: float) -> int:
+    """acc * scale in double, rounded to the nearest integer, ties away from zero; within int32."""
+    product = Fraction(float(acc) * scale)
+    return clamp(divide_away(product.numerator, product.denominator), INT32_MIN, -INT32_MIN)
+
+
+def requantize_int16_reduced(acc: int, multiplier: int, shift: int) -> int:
+    """acc * q16 * 2^(shift - 15), rounded once, ties toward +infinity; q16 has 16 bits."""
+    reduced = min((multiplier + 2**15) >> 16, 0x7FFF)
+    return round_up(acc * reduced * Fraction(2) ** (shift - 15))
+
+
+def round_up(value: Fraction) -> int:
+    """A fraction to the nearest integer, ties toward +infinity."""
+    return math.floor(value + Fraction(1, 2))
+
+
+def to_float32(value: Fraction | int | float) -> Fraction:
+    """The number of 24 bits nearest to a value, ties to even; no smaller than float32's step."""
+    exact = Fraction(value)
+    exponent = exact.numerator.bit_length() - exact.denominator.bit_length()  # of 2^e, or one more
+    if abs(exact) < Fraction(2) ** exponent:
+        exponent -= 1
+    step = Fraction(2) ** max(exponent - 23, -149)
+    return round(exact / step) * step
+
+
 def activation_range(
-    activation: str, affine: tuple[float, int], dtype: str = "int8"
+    activation: str, affine: tuple[float, int], dtype: str = "int8", even: bool = False
 ) -> tuple[int, int]:
-    """The codes between which a fused activation clamps."""
-    scale, zero_point = affine
+    """The codes between which a fused activation clamps; `even`: as XNNPACK rounds them."""
     low, high = LIMITS[dtype]
     bottom, top = ACTIVATION_BOUNDS[activation]
+    code = code_even if even else code_away
     if bottom is not None:
-        low = max(low, zero_point + round_away(float(np.float32(bottom) / np.float32(scale))))
+        low = max(low, code(bottom, affine))
     if top is not None:
-        high = min(high, zero_point + round_away(float(np.float32(top) / np.float32(scale))))
+        high = min(high, code(top, affine))
     return low, high
+
+
+def code_away(value: float, affine: tuple[float, int]) -> int:
+    """value / scale to nearest, ties away from zero, then the zero point."""
+    scale, zero_point = affine
+    return zero_point + round_away(float(np.float32(value) / np.float32(scale)))
+
+
+def code_even(value: float, affine: tuple[float, int]) -> int:
+    """value / scale + zero point, each rounded to float32, to nearest, ties to even."""
+    scale, zero_point = affine
+    return round(float(np.float32(value) / np.float32(scale) + np.float32(zero_point)))

@@ -7,7 +7,7 @@ from graphs import Draft, codes
 from naive import operators
 
 import npusim
-from npusim.parameters import zero_point
+from npusim.affine import zero_point
 
 
 def layers(profile="neural-art"):

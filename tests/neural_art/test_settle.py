@@ -22,6 +22,36 @@ def test_operators_on_hardware():
     assert not any(on_hardware(replace(graph, profile="tflm"), node) for node in graph.nodes)
 
 
+def test_a_single_node_may_run_on_hardware():
+    """The rule of a node goes before its profile's."""
+    plain = sample("tflm")
+    first = replace(plain.nodes[0], rule="neural_art")
+    mixed = settle(replace(plain, nodes=(first, *plain.nodes[1:])), {"conv2d_0": {"s0": 6}})
+    assert [family(mixed, node) for node in mixed.nodes] == ["weighted", None, None, None, None]
+    x = codes(plain, 3)
+    traces = {
+        name: dict(npusim.Session(graph).trace(x))
+        for name, graph in (("mixed", mixed), ("tflm", plain), ("all", settle(sample(), {
+            "conv2d_0": {"s0": 6}})))
+    }  # fmt: skip
+    y = plain.tensors[plain.nodes[0].outputs[0]].name
+    assert np.array_equal(traces["mixed"][y], traces["all"][y])
+    assert not np.array_equal(traces["mixed"][y], traces["tflm"][y])
+    session = npusim.Session(mixed)
+    assert set(session.requantization) == {"fully_connected_0"}
+
+
+def test_a_single_node_may_run_on_the_host():
+    graph = sample()
+    first = replace(graph.nodes[0], rule="double_rounding")
+    hosted = settle(replace(graph, nodes=(first, *graph.nodes[1:])))
+    assert hosted.nodes[0].given == {}
+    x = codes(graph, 3)
+    y = graph.tensors[graph.nodes[0].outputs[0]].name
+    actual, expected = (dict(npusim.Session(g).trace(x))[y] for g in (hosted, sample("tflm")))
+    assert np.array_equal(actual, expected)
+
+
 def test_mean_of_other_axes_is_the_hosts():
     draft = Draft(1)
     x = draft.input((1, 4, 4, 3))

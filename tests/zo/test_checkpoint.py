@@ -132,9 +132,23 @@ def test_without_resume_the_checkpoint_is_replaced(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epochs": 7}, r"epochs must be as saved, 6, got 7; use the saved setting or start"),
+        (
+            {"epochs": 7},
+            "epochs must be as saved, 6, got 7; the rate's cosine is as long as the run, so a "
+            "longer run starts anew$",
+        ),
         ({"seed": 1}, r"seed must be as saved, 0, got 1"),
-        ({"method": zo.Method(rule="nearest")}, "method must be as saved"),
+        (
+            {"method": zo.Method(rule="nearest")},
+            'rule must be as saved, "error_feedback", got "nearest"; use the saved setting or '
+            "start without resume$",
+        ),
+        ({"method": zo.Method(k={"head": 2})}, 'k must be as saved, 1, got {"head": 2}; use'),
+        (
+            {"method": zo.Method(exact_head=True)},
+            r"exact_head must be as saved, false, got true; set exact_head \(--exact-head\) as it "
+            "was or start without resume$",
+        ),
         ({"task": head_task(seed=5)}, "model must be as saved"),
         ({"task": with_streams(9)}, "trained tensors must be as saved"),
         ({"task": with_images(np.invert)}, "training images must be as saved"),

@@ -113,6 +113,19 @@ def test_accumulate_saturated_counts_the_steps_really_taken(k):
     assert gradient.tolist() == expected
 
 
+def test_accumulate_saturated_takes_parts_of_a_tensor():
+    original = np.random.default_rng(2).choice([-128, -127, 0, 126, 127], 300).astype(np.int8)
+    c = np.random.default_rng(3).integers(-(2**30), 2**30, 5)
+    whole, parts = np.zeros(300, np.int64), np.zeros(300, np.int64)
+    stream = prng.sign_stream(8, 7, 6)
+    estimate.accumulate_saturated(whole, c, original, 4, stream)
+
+    for part in (slice(0, 1), slice(1, 130), slice(130, 300)):
+        estimate.accumulate_saturated(parts[part], c, original[part], 4, stream, first=part.start)
+
+    np.testing.assert_array_equal(parts, whole)
+
+
 def test_accumulate_saturated_is_k_times_accumulate_away_from_the_rails():
     stream = prng.sign_stream(8, 7, 6)
     c = random_losses(4)

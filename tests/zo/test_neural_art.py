@@ -40,6 +40,13 @@ def test_recalibration_is_refused():
     )
 
 
+def test_recalibration_is_refused_where_one_node_is_on_neural_art():
+    task = head_task(seed=1)
+    node = replace(task.graph.nodes[0], rule="neural_art")
+    with pytest.raises(ValueError, match="train: scales cannot double under profile neural-art"):
+        trained(task._replace(graph=replace(task.graph, nodes=(node,))), method=zo.Method())
+
+
 def test_training_a_bias_is_refused():
     task = on_board(head_task(seed=1))
     with pytest.raises(ValueError, match="its bias cannot be trained under profile neural-art"):

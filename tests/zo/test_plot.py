@@ -1,5 +1,7 @@
 """Pictures of runs: what is drawn is what happened."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from zo.commands.plot import Panel, draw
@@ -20,15 +22,49 @@ def test_q_is_drawn_over_the_forwards_of_its_epochs():
     accuracy, samples = draw([Panel("task", {"run": history}, {})]).axes
     (line,) = samples.lines
     assert line.get_drawstyle() == "steps-pre"  # 8 from 50 to 140, and on to 230
-    assert line.get_xydata().tolist() == [[50, 4], [140, 8], [230, 8]]
-    assert accuracy.lines[0].get_xydata().tolist() == [[50, 20], [140, 30], [230, 35]]
+    assert line.get_xydata().tolist() == [[0, 4], [50, 4], [140, 8], [230, 8]]
+    assert accuracy.lines[0].get_xydata().tolist() == [[0, 10], [50, 20], [140, 30], [230, 35]]
+    assert accuracy.get_xscale() == "linear"
+    assert (accuracy.get_ylabel(), samples.get_ylabel()) == ("validation accuracy, %", "q")
     assert accuracy.get_title(loc="left") == "task"
 
 
 def test_levels_are_lines_and_exact_runs_have_no_q():
     panels = [Panel(name, {"exact": run((0, 90, 10))}, {"nothing": 0.5}) for name in "ab"]
     figure = draw(panels)
-    accuracy, _, samples, _ = figure.axes
+    accuracy, other = figure.axes
     assert np.array_equal(accuracy.lines[0].get_ydata(), [50, 50])
-    assert len(samples.lines) == 0
+    assert (accuracy.get_xlabel(), other.get_xlabel()) == ("forwards of a batch",) * 2
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["nothing", "exact"]
+
+
+def test_one_epoch_has_a_line_of_q():
+    _, samples = draw([Panel("task", {"run": run((4, 20, 50))}, {})]).axes
+    assert samples.lines[0].get_xydata().tolist() == [[0, 4], [50, 4]]
+
+
+def test_run_interrupted_in_its_first_epoch_is_drawn():
+    (accuracy,) = draw([Panel("task", {"run": run()}, {})]).axes
+    assert accuracy.lines[0].get_xydata().tolist() == [[0, 10]]
+
+
+def test_runs_of_several_lengths_share_an_axis_that_holds_epoch_0():
+    curves = {"short": run((0, 90, 10)), "long": run((4, 20, 5000))}
+    accuracy, samples = draw([Panel("task", curves, {})]).axes
+    assert accuracy.get_xscale() == samples.get_xscale() == "symlog"
+    assert accuracy.get_xlim()[0] == 0
+
+
+def test_ticks_of_forwards_do_not_collide():
+    figure = draw([Panel("task", {"run": run((4, 20, 15000), (8, 30, 157000))}, {})])
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in figure.axes[1].get_xticklabels()]
+    assert len(boxes) > 2
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_every_panel_shows_all_its_accuracies():
+    panels = [Panel(str(right), {"run": run((0, right, 10))}, {}) for right in (95, 20, 100)]
+    low, high = draw(panels).axes[0].get_ylim()
+    assert low < 10
+    assert 100 < high <= 102

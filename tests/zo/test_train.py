@@ -262,6 +262,16 @@ def test_ctrl_c_keeps_what_was_done():
     assert np.abs(session.weights["head"]).max() <= 126
 
 
+def test_ctrl_c_after_the_last_step_is_told():
+    def press(epoch):
+        if epoch.epoch == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    result, _ = run_to_end(head_task(seed=1), zo.Constant(3), epochs=1, batch=8,
+                           hooks=zo.Hooks(on_epoch=press))  # fmt: skip
+    assert (result.stopped, len(result.history)) == ("interrupted", 2)
+
+
 def test_hooks_see_every_epoch_and_step():
     task = head_task(seed=1)
     epochs, steps = [], []

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from zo.new_head import quantize_head
-from zo.warm_up import Features, FloatHead, WarmUp, exp, logits, mean_square_norm, warm_up
+from zo.warm_up import Features, WarmUp, exp, logits, warm_up
 
 CLASSES, INPUTS = 4, 30
 
@@ -67,30 +66,3 @@ def test_warm_up_stops_at_the_accuracy():
 def test_warm_up_rejects_less_than_a_batch():
     with pytest.raises(ValueError, match="must have a batch of 64 training images at least, got 9"):
         warm_up(features(1, 9), features(2, 9), CLASSES, 0)
-
-
-def test_quantized_head_has_the_head_room_and_the_logit_scale():
-    seen = features(1, 300)
-    rng = np.random.default_rng(0)
-    head = FloatHead(rng.normal(size=(CLASSES, INPUTS)), rng.normal(size=CLASSES), 0.3, 1)
-    made = quantize_head(head, seen, k=2, delta=0.5)
-    largest = np.abs(head.weights).max(axis=1)
-    assert np.array_equal(made.weight_scale, (largest * 8 / 126).astype(np.float32))
-    assert np.abs(made.weights).max() == 16
-    scales = made.weight_scale.astype(np.float64)
-    assert np.abs(made.weights * scales[:, None] - head.weights).max() <= scales.max() / 2
-    assert np.abs(made.bias * scales * seen.scale - head.bias).max() <= scales.max() * seen.scale
-    delta = 2 * scales.mean() * math.sqrt(mean_square_norm(seen)) / made.scale
-    assert delta == pytest.approx(0.5, rel=1e-12)
-
-
-def test_channel_of_zeros_gets_a_positive_scale():
-    weights = np.zeros((CLASSES, INPUTS))
-    weights[1] = 2.0
-    head = FloatHead(weights, np.zeros(CLASSES), 0.3, 1)
-    made = quantize_head(head, features(1, 50))
-    assert (made.weight_scale == made.weight_scale[1]).all()
-    assert made.weight_scale[0] > 0
-    assert (made.weights[0] == 0).all()
-    silent = quantize_head(FloatHead(np.zeros((2, INPUTS)), np.zeros(2), 0.3, 1), features(1, 50))
-    assert (silent.weight_scale > 0).all()

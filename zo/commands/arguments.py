@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from npusim.command_line import counting_number
+from npusim.command_line import counting_number, seed_number
 from npusim.images import Normalization
 
 from ..data import KINDS
@@ -45,7 +45,7 @@ DATA = {"metavar": "DATA", "required": True, "help": KINDS}
 OUTPUT = {"type": Path, "metavar": "DIR", "required": True, "help": "folder to write into"}
 JSON = {"action": "store_true", "help": "print JSON instead of text"}
 BATCH = {"type": counting_number, "default": 64, "metavar": "N", "help": "images a step; 64"}
-SEED = {"type": int, "default": 0, "metavar": "N", "help": "decides everything random; 0"}
+SEED = {"type": seed_number, "default": 0, "metavar": "N", "help": "decides everything random; 0"}
 THREADS = {
     "type": counting_number,
     "metavar": "N",
@@ -58,6 +58,14 @@ PIXELS: Options = {
     },
     "--std": {"type": float, "nargs": "+", "metavar": "S", "help": "their standard deviation"},
 }  # fmt: skip
+
+
+def h5_file(text: str) -> Path:
+    """A path that ends in .h5, the format that will be written."""
+    path = Path(text)
+    if path.suffix.lower() != ".h5":
+        raise argparse.ArgumentTypeError(f"must end in .h5, the format it writes, got {text!r}")
+    return path
 
 
 def normalization(arguments: argparse.Namespace) -> Normalization | None:

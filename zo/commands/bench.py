@@ -18,6 +18,7 @@ from .arguments import BATCH, JSON, MODEL, THREADS, Command
 MANUAL = """\
 Time one training step on this machine, part by part and for every q, with and
 without reuse, beside the formula (q+1)*C_fwd + q*C_perturb.
+What a column means stands below the tables.
 """
 
 EXAMPLES = """\
@@ -27,6 +28,11 @@ examples:
 
 """
 
+COLUMNS = """
+forward .. update  each part alone, for all samples
+sum                of these parts
+measured           the whole step; blank where it would outlast --limit
+paper              (q+1)*C_fwd + q*C_perturb, without reuse of signs"""
 MILLISECONDS = 1000
 
 
@@ -46,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
                   "milliseconds")  # fmt: skip
     for mode, times in found.items():
         console.print(_table(mode, times))
+    print(COLUMNS)
     return DONE
 
 

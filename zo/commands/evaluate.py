@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import replace
 
 from npusim import Graph, Session
 from npusim.command_line import DONE, load_model
@@ -9,18 +10,19 @@ from npusim.head import until_logits
 
 from ..batch import Source
 from ..classifier import find_classifier
-from ..data import Dataset, load, split, to_input
+from ..data import DataError, Dataset, load, split, to_input
 from ..evaluate import Evaluation, evaluate
 from ..loss import cross_entropy_loss
 from ..options import Reuse
 from .arguments import DATA, JSON, MODEL, PIXELS, THREADS, Command, normalization
-from .origin import Origin, origin_of
+from .origin import Origin, fingerprint, origin_of
 from .progress import bar
 
 MANUAL = """\
 Accuracy of a model on labelled pictures. A model that `zo train` made remembers
-which images it was trained on and how pixels became codes: by default it is
-judged on its validation images, which repeats the accuracy of its training.
+its classes, how pixels became codes, and which images of which data set it was
+trained on: by default it is judged on its validation images, which repeats the
+accuracy of its training. Of another data set it takes --part all.
 """
 
 EXAMPLES = """\
@@ -39,10 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
     part, dataset = _part(arguments, graph)
     found = _evaluation(Session(graph, threads=arguments.threads), dataset)
     if arguments.json:
-        print(json.dumps({"part": part, **found._asdict(), "accuracy": found.accuracy}, indent=2))
+        report = {**found._asdict(), "loss": found.mean_loss, "accuracy": found.accuracy}
+        print(json.dumps({"part": part, "classes": dataset.classes, **report}, indent=2))
     else:
         print(f"{part}: accuracy {found.accuracy:.4f} ({found.correct} of {found.total}), "
               f"loss {found.mean_loss:.4f}")  # fmt: skip
+        print(f"classes: {', '.join(dataset.classes)}")
     return DONE
 
 
@@ -79,7 +83,13 @@ def _part(arguments: argparse.Namespace, graph: Graph) -> tuple[str, Dataset]:
     dataset = load(arguments.data)
     if part != "all":
         dataset = _drawn(dataset, part, origin)
-    return f"{dataset.name}, {part}", to_input(dataset, graph, found)
+    classes = find_classifier(graph).classes
+    if len(dataset.classes) > classes:
+        raise DataError(
+            f"{dataset.name}: must have the {classes} classes of the model at most, got "
+            f"{len(dataset.classes)}; its labels are other things"
+        )
+    return f"{dataset.name}, {part}", _named(to_input(dataset, graph, found), origin)
 
 
 def _drawn(dataset: Dataset, part: str, origin: Origin | None) -> Dataset:
@@ -88,8 +98,30 @@ def _drawn(dataset: Dataset, part: str, origin: Origin | None) -> Dataset:
             f"--part {part}: needs a model that zo train made, which remembers its images, got "
             "another; use --part all"
         )
+    if fingerprint(dataset) != origin.data:
+        raise DataError(
+            f"{dataset.name}: must be the data set that the model was trained on to have its "
+            f"{part} images, got another; use --part all"
+        )
     parts = split(dataset, (origin.train, origin.validation), origin.seed)
     return parts[0 if part == "train" else 1]
+
+
+def _named(dataset: Dataset, origin: Origin | None) -> Dataset:
+    """With the classes called as in training; DataError where the data calls them otherwise."""
+    if origin is None or dataset.classes == origin.classes or _numbered(origin.classes):
+        return dataset
+    if not _numbered(dataset.classes):
+        raise DataError(
+            f"{dataset.name}: classes must be those of training, {', '.join(origin.classes)}, got "
+            f"{', '.join(dataset.classes)}; rename or remove class folders"
+        )
+    return replace(dataset, classes=origin.classes)
+
+
+def _numbered(classes: tuple[str, ...]) -> bool:
+    """Whether they have no names, as those of arrays."""
+    return classes == tuple(map(str, range(len(classes))))
 
 
 def _evaluation(session: Session, dataset: Dataset) -> Evaluation:

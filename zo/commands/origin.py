@@ -7,10 +7,16 @@ import json
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from npusim import Graph, ModelError
 from npusim.images import Normalization
 
+from ..data import Dataset
+from ..digest import content_hash
+
 KEY = "zo_origin"
+HASHED_IMAGES = 64
 
 
 class Origin(NamedTuple):
@@ -18,13 +24,24 @@ class Origin(NamedTuple):
 
     train, validation   images of each part, drawn in this order
     seed                of the draw
+    data                `fingerprint` of the whole data set
+    classes             their names, in the order of the logits
     normalization       of the pixels, None for the input's full range
     """
 
     train: int
     validation: int
     seed: int
+    data: str
+    classes: tuple[str, ...]
     normalization: Normalization | None = None
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """A hash of class names, of all labels, and of 64 images spread over the data set as read."""
+    count = min(HASHED_IMAGES, len(dataset))
+    frames = (dataset.frame(int(row)) for row in np.arange(count) * len(dataset) // count)
+    return content_hash("data set", dataset.classes, dataset.labels, *frames)
 
 
 def with_origin(graph: Graph, origin: Origin) -> Graph:
@@ -44,12 +61,18 @@ def origin_of(graph: Graph) -> Origin | None:
     if text is None:
         return None
     try:
-        plain = json.loads(text)
-        found = plain.pop("normalization")
-        numbers = {name: int(plain[name]) for name in ("train", "validation", "seed")}
-        normalization = found and Normalization(tuple(found["mean"]), tuple(found["std"]))
+        return _parsed(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:
         raise ModelError(
             f"{graph.name}: {KEY} must be as zo train wrote it, got {text!r}"
         ) from error
-    return Origin(**numbers, normalization=normalization)
+
+
+def _parsed(plain: dict[str, object]) -> Origin:
+    numbers = {name: int(str(plain[name])) for name in ("train", "validation", "seed")}
+    pixels, names = plain["normalization"], plain["classes"]
+    if not isinstance(names, list) or not isinstance(pixels, dict | None):
+        raise TypeError(KEY)
+    normalization = pixels and Normalization(tuple(pixels["mean"]), tuple(pixels["std"]))
+    return Origin(**numbers, data=str(plain["data"]), classes=tuple(map(str, names)),
+                  normalization=normalization or None)  # fmt: skip

@@ -12,13 +12,15 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's palette, which colour-blind readers tell apart."""
 LEVEL_STYLES = (":", "--", "-.")
 DOTS_PER_INCH = 144
+DECADE = 10
+"""Runs that differ so much in length share a logarithmic axis."""
 
 
 class Panel(NamedTuple):
     """One task of a picture.
 
     title    over the panel
-    curves   label -> history of a run
+    curves   label -> history of a run, whose accuracies are of its validation images
     levels   label -> accuracy that took no training, drawn as a line
     """
 
@@ -40,41 +42,65 @@ def save_panels(panels: Sequence[Panel], path: Path) -> None:
 def draw(panels: Sequence[Panel]) -> Any:
     """Panels side by side: accuracy above, q below, over the forwards of a batch.
 
-    returns   a matplotlib Figure; q's line holds in each epoch what that epoch used
+    returns   a matplotlib Figure; q's line holds in each epoch what that epoch used. Without any q
+              there is no lower panel. Runs of several lengths share a logarithmic axis that starts
+              linear, so that it holds epoch 0
     """
-    figure = figures().Figure(figsize=(1.4 + 4.4 * len(panels), 5.6), layout="constrained")
-    axes = figure.subplots(
-        2, len(panels), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 1)
+    histories = [history for panel in panels for history in panel.curves.values()]
+    has_q = any(epoch.q for history in histories for epoch in history)
+    figure = figures().Figure(
+        figsize=(1.4 + 4.4 * len(panels), 5.6 if has_q else 4.2), layout="constrained"
     )
+    rows: dict[str, Any] = {"nrows": 2, "height_ratios": (3, 1)} if has_q else {"nrows": 1}
+    axes = figure.subplots(ncols=len(panels), sharex=True, sharey="row", squeeze=False, **rows)
     for column, panel in enumerate(panels):
-        _draw(axes[0][column], axes[1][column], panel)
-    axes[0][0].set_ylabel("accuracy, %")
-    axes[1][0].set_ylabel("q")
+        _draw_accuracy(axes[0][column], panel)
+        if has_q:
+            _draw_samples(axes[1][column], panel)
+        axes[-1][column].set_xlabel("forwards of a batch")
+    for each in axes.flat:
+        _scale_forwards(each, histories)
+        each.grid(alpha=0.25)
+        each.spines[["top", "right"]].set_visible(False)
+    for each, label in zip(axes[:, 0], ("validation accuracy, %", "q"), strict=False):
+        each.set_ylabel(label)
+    axes[0][0].set_ylim(top=min(axes[0][0].get_ylim()[1], 102))
     handles, labels = axes[0][0].get_legend_handles_labels()
     if len(labels) > 1:
         figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
-def _draw(accuracy: Any, samples: Any, panel: Panel) -> None:
+def _draw_accuracy(axes: Any, panel: Panel) -> None:
     for style, (label, level) in zip(LEVEL_STYLES, panel.levels.items(), strict=False):
-        accuracy.axhline(100 * level, color=INK, linestyle=style, linewidth=1.3, label=label)
+        axes.axhline(100 * level, color=INK, linestyle=style, linewidth=1.3, label=label)
     for colour, (label, history) in zip(COLOURS, panel.curves.items(), strict=False):
-        forwards = [epoch.cost.forwards for epoch in history[1:]]
-        accuracies = [100 * epoch.accuracy for epoch in history[1:]]
-        accuracy.plot(forwards, accuracies, color=colour, linewidth=1.8, label=label)
-        accuracy.plot(forwards[-1:], accuracies[-1:], "o", color=colour, markersize=4)
+        forwards = [epoch.cost.forwards for epoch in history]
+        accuracies = [100 * epoch.accuracy for epoch in history]
+        axes.plot(forwards, accuracies, color=colour, linewidth=1.8, label=label)
+        axes.plot(forwards[-1:], accuracies[-1:], "o", color=colour, markersize=4)
+    axes.set_title(panel.title, loc="left", color=INK)
+
+
+def _draw_samples(axes: Any, panel: Panel) -> None:
+    """q of each epoch, from the forwards it began with to those it ended with."""
+    for colour, history in zip(COLOURS, panel.curves.values(), strict=False):
         if any(epoch.q for epoch in history):
-            q = [epoch.q for epoch in history[1:]]
-            samples.step(forwards, q, where="pre", color=colour, linewidth=1.8)
-    accuracy.set_title(panel.title, loc="left", color=INK)
-    accuracy.set_xscale("log")
-    samples.set_yscale("log", base=2)
-    samples.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    samples.set_xlabel("forwards of one batch")
-    for axes in (accuracy, samples):
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+            forwards = [epoch.cost.forwards for epoch in history]
+            q = [epoch.q for epoch in history]
+            axes.step(forwards, [q[1], *q[1:]], where="pre", color=colour, linewidth=1.8)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def _scale_forwards(axes: Any, histories: Sequence[Sequence[Epoch]]) -> None:
+    ends = [history[-1].cost.forwards for history in histories]
+    if len(ends) > 1 and max(ends) > DECADE * min(ends):
+        first = min(history[1].cost.forwards for history in histories)
+        axes.set_xscale("symlog", linthresh=first, linscale=0.3)
+    else:
+        axes.locator_params(axis="x", nbins=5)
+    axes.set_xlim(left=0)
 
 
 def figures() -> ModuleType:
@@ -83,6 +109,7 @@ def figures() -> ModuleType:
         from matplotlib import figure
     except ImportError as error:
         raise ImportError(
-            'pictures: need matplotlib, which is not installed; pip install "npusim[plot]"'
+            "curves: matplotlib must be installed to draw them, got none; "
+            'pip install "npusim[plot]"'
         ) from error
     return figure

@@ -1,6 +1,7 @@
 """Progress of long work on standard error, and one line per epoch on standard output."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,6 +30,16 @@ def bar(what: str) -> Iterator[Progress]:
             shown.update(task, completed=done, total=total)
 
         yield advance
+
+
+@contextmanager
+def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    """Adds what the work inside takes to the phase's seconds."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - start
 
 
 def print_epoch(epoch: Epoch) -> None:

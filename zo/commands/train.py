@@ -2,25 +2,29 @@
 
 import argparse
 import json
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from npusim import Graph, Session, save
 from npusim.command_line import DONE, NEGATIVE, load_model
 from npusim.head import until_logits, with_features
 
 from ..classifier import find_classifier
-from ..data import DataError, Dataset, load, split, to_input
+from ..data import Dataset, load, split, to_input
 from ..history import write_csv
+from ..moments import enough_images, measure_statistics, store_statistics
 from ..new_head import HeadOptions, Reading, attach_head
 from ..options import Hooks
-from ..train import Result, train
+from ..result import Result
+from ..train import train
 from ..warm_up import WarmUp
 from .arguments import Command, normalization
-from .origin import Origin, with_origin
+from .origin import Origin, fingerprint, with_origin
 from .plot import figures, save_run
-from .progress import bar, print_epoch
+from .progress import bar, print_epoch, timed
+from .run_folder import check_folder
+from .train_checks import check_classes, check_trainable
 from .train_options import (
     METHOD,
     RUN,
@@ -31,6 +35,7 @@ from .train_options import (
     features_folder,
     part_sizes,
 )
+from .train_report import print_end, report
 
 MANUAL = """\
 Train tensors of an int8 model on labelled pictures.
@@ -48,7 +53,12 @@ first trained one are computed once per image and kept on disk.
 
 Writes into the folder: model.h5, history.csv, curves.png, checkpoint.npz.
 Ctrl-C stops after the present step and keeps what was done; --resume goes on
-from the last whole epoch, to the same bits as without the interruption.
+from the last whole epoch, to the same bits as without the interruption. It
+takes the settings of the run it continues, --epochs among them: the learning
+rate falls along a cosine of that length.
+
+The model keeps the class names, which of the images it was trained on, and the
+statistics of its layers on them, which zo adapt goes by.
 """
 
 EXAMPLES = """\
@@ -80,21 +90,26 @@ class Task(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """`zo train`: NEGATIVE when Ctrl-C ended it; what was done is kept."""
     figures()  # a missing matplotlib shows now, not after the training
-    folder: Path = arguments.output
+    folder, seconds = arguments.output, dict[str, float]()
+    check_folder(folder, arguments.resume, arguments.overwrite)
+    schedule, options = chosen_schedule(arguments), chosen_options(arguments)
+    graph = load_model(arguments.model, arguments)
+    check_trainable(graph, arguments, options.method)
     folder.mkdir(parents=True, exist_ok=True)
-    task = _task(arguments)
+    task = _task(graph, arguments, seconds)
     graph = with_features(task.graph) if arguments.exact_head else task.graph
     trainable = arguments.trainable or [find_classifier(task.graph).weights]
     session = Session(graph, trainable=trainable, threads=arguments.threads)
-    with bar("training") as advance:
+    with timed(seconds, "training"), bar("training") as advance:
         hooks = Hooks(None if arguments.json else print_epoch, advance)
-        schedule, options = chosen_schedule(arguments), chosen_options(arguments, folder, hooks)
-        result = train(session, task.train, task.validation, scheduler=schedule, options=options)
-    _write(result, task, folder)
+        result = train(session, task.train, task.validation, scheduler=schedule,
+                       options=replace(options, hooks=hooks))  # fmt: skip
+    with timed(seconds, "statistics"):
+        _write(result, task, arguments)
     if arguments.json:
-        print(json.dumps(_report(result, folder), indent=2))
+        print(json.dumps(report(result, seconds, folder), indent=2))
     else:
-        _print_end(result, folder)
+        print_end(result, seconds, folder)
     return NEGATIVE if result.stopped == "interrupted" else DONE
 
 
@@ -114,83 +129,44 @@ COMMAND = Command(
 )
 
 
-def _task(arguments: argparse.Namespace) -> Task:
-    """Open model and data, draw the parts, and put a new head on where --classes asks for one."""
-    graph = load_model(arguments.model, arguments)
-    dataset = load(arguments.data)
+def _task(graph: Graph, arguments: argparse.Namespace, seconds: dict[str, float]) -> Task:
+    """Open the data, draw the parts, and put a new head on where --classes asks for one."""
     found = normalization(arguments)
-    origin = Origin(*part_sizes(arguments, len(dataset)), arguments.seed, found)
-    data = Path(arguments.data).resolve().name
-    parts = split(dataset, (origin.train, origin.validation), origin.seed)
-    with bar("pictures") as advance:
+    dataset = load(arguments.data)
+    check_classes(dataset, graph, arguments.classes)
+    sizes = part_sizes(arguments, len(dataset))
+    parts = split(dataset, sizes, arguments.seed)
+    with timed(seconds, "pictures"), bar("pictures") as advance:
         learned, held_out = (to_input(part, graph, found).held(advance) for part in parts)
+        data = fingerprint(dataset)
+    origin = Origin(*sizes, arguments.seed, data, dataset.classes, found)
+    task = Task(graph, learned, held_out, Path(arguments.data).resolve().name, origin)
     if arguments.classes is None:
-        return Task(until_logits(graph), learned, held_out, data, origin)
-    if arguments.classes != len(dataset.classes):
-        raise DataError(
-            f"{dataset.name}: --classes must be the {len(dataset.classes)} of the data, "
-            f"got {arguments.classes}"
-        )
+        return task._replace(graph=until_logits(graph))
+    with timed(seconds, "new head"):
+        return _with_new_head(task, arguments)
+
+
+def _with_new_head(task: Task, arguments: argparse.Namespace) -> Task:
+    warm = WarmUp(batch=arguments.batch)
+    if arguments.warm_up is not None:
+        warm = warm._replace(accuracy=arguments.warm_up)
     with bar("features") as advance:
         reading = Reading(arguments.threads, features_folder(arguments), advance)
-        warm = WarmUp(accuracy=arguments.warm_up, batch=arguments.batch)
         options = HeadOptions(arguments.seed, warm, arguments.k)
-        graph, head = attach_head(graph, learned, held_out, options, reading)
+        graph, head = attach_head(task.graph, task.train, task.validation, options, reading)
     if not arguments.json:
-        print(f"new head: {len(dataset.classes)} classes, float warm-up to "
+        print(f"new head: {len(task.origin.classes)} classes, float warm-up to "
               f"{head.accuracy:.3f} in {head.steps} steps")  # fmt: skip
-    return Task(graph, learned, held_out, data, origin)
+    return task._replace(graph=graph)
 
 
-def _write(result: Result, task: Task, folder: Path) -> None:
-    """model.h5, history.csv and curves.png."""
-    save(with_origin(result.graph, task.origin), folder / "model.h5")
+def _write(result: Result, task: Task, arguments: argparse.Namespace) -> None:
+    """model.h5 with the statistics that `zo adapt` goes by, history.csv and curves.png."""
+    folder: Path = arguments.output
+    images = task.train.drawn(enough_images(result.graph), arguments.seed).images()
+    session = Session(result.graph, threads=arguments.threads)
+    graph = store_statistics(result.graph, measure_statistics(session, images))
+    save(with_origin(graph, task.origin), folder / "model.h5")
     write_csv(result.history, folder / "history.csv")
     save_run(result.history, task.data, folder / "curves.png")
-
-
-def _q_path(result: Result) -> list[tuple[int, int]]:
-    """(first epoch, q) of every q in turn."""
-    path: list[tuple[int, int]] = []
-    for epoch in result.history[1:]:
-        if epoch.q and (not path or path[-1][1] != epoch.q):
-            path.append((epoch.epoch, epoch.q))
-    return path
-
-
-def _report(result: Result, folder: Path) -> Mapping[str, Any]:
-    last = result.history[-1]
-    return {
-        "stopped": result.stopped,
-        "epochs": last.epoch,
-        "accuracy": {
-            "start": result.history[0].accuracy,
-            "end": result.accuracy,
-            "mean of last ten epochs": result.final,
-            "best": result.best,
-        },
-        "correct": last.correct,
-        "images": last.total,
-        "q": [{"from epoch": epoch, "q": q} for epoch, q in _q_path(result)],
-        "cost": last.cost._asdict(),
-        "seconds": last.seconds,
-        "clipped": result.moved,
-        "model": str(folder / "model.h5"),
-    }
-
-
-def _print_end(result: Result, folder: Path) -> None:
-    last = result.history[-1]
-    path = ", ".join(f"{q} from epoch {epoch}" for epoch, q in _q_path(result)) or "not used"
-    why = {"stagnant": ", stopped early", "interrupted": ", interrupted"}.get(result.stopped, "")
-    print(f"epochs       {last.epoch}{why}")
-    print(f"accuracy     {result.history[0].accuracy:.4f} before, {result.accuracy:.4f} after "
-          f"({last.correct} of {last.total}); mean of the last ten epochs {result.final:.4f}, "
-          f"best {result.best:.4f}")  # fmt: skip
-    print(f"q            {path}")
-    print(f"cost         {last.cost.forwards:,} forwards, {last.cost.macs:,} MACs, "
-          f"{last.cost.random_bits:,} random bits, {last.cost.bytes_written:,} bytes written, "
-          f"{last.seconds:.1f} s")  # fmt: skip
-    for name, count in result.moved.items():
-        print(f"clipped      {count} codes of {name}, to leave room for perturbations")
-    print(f"written      {folder / 'model.h5'}, history.csv, curves.png, checkpoint.npz")

@@ -8,7 +8,7 @@ from npusim.command_line import counting_number
 
 from ..estimate import ESTIMATORS
 from ..features import default_folder
-from ..options import PERTURBATIONS, POLICIES, Hooks, Method, Reuse
+from ..options import PERTURBATIONS, POLICIES, Method, Reuse
 from ..options import Options as Settings
 from ..rate import DECAYS, SCALINGS, SPACES
 from ..schedule import Constant, QScheduler, Schedule
@@ -17,6 +17,21 @@ from .arguments import BATCH, DATA, JSON, MODEL, OUTPUT, PIXELS, SEED, THREADS, 
 
 VALIDATION_SHARE = 5
 """One image in so many validates, where the parts' sizes are not given."""
+
+SCHEDULE = ("q0", "factor", "patience", "q_max", "threshold")
+"""The options that say how q grows, as QScheduler calls them."""
+
+
+def fraction(text: str) -> float:
+    """A number in 0..1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number in 0..1, got {text!r}")
+    return value
+
 
 TASK: Options = {
     "--model": {**MODEL, "required": True},
@@ -50,21 +65,22 @@ RUN: Options = {
     },
     "--seed": SEED,
     "--resume": {"action": "store_true", "help": "go on from the folder's checkpoint"},
+    "--overwrite": {"action": "store_true", "help": "replace the run that the folder holds"},
     "--threads": THREADS,
     "--json": JSON,
 }  # fmt: skip
 
 SAMPLES: Options = {
     "--q": {"type": counting_number, "metavar": "N", "help": "samples a step in every epoch"},
-    "--q0": {"type": counting_number, "default": 8, "metavar": "N", "help": "at the start; 8"},
-    "--q-max": {"type": counting_number, "default": 64, "metavar": "N", "help": "at most; 64"},
-    "--factor": {"type": float, "default": 2.0, "metavar": "X", "help": "by which q grows; 2"},
+    "--q0": {"type": counting_number, "metavar": "N", "help": "at the start; 8"},
+    "--q-max": {"type": counting_number, "metavar": "N", "help": "at most; 64"},
+    "--factor": {"type": float, "metavar": "X", "help": "by which q grows; 2"},
     "--patience": {
-        "type": counting_number, "default": 5, "metavar": "N",
+        "type": counting_number, "metavar": "N",
         "help": "epochs without a better accuracy until q grows; 5",
     },
     "--threshold": {
-        "type": float, "default": 0.005, "metavar": "X",
+        "type": float, "metavar": "X",
         "help": "by how much an accuracy must be better; 0.005",
     },
 }  # fmt: skip
@@ -94,8 +110,9 @@ METHOD: Options = {
     "--decay": {"choices": DECAYS, "help": "of the rate; cosine"},
     "--space": {"choices": SPACES, "help": "rate per channel or one; real"},
     "--warm-up": {
-        "type": float, "default": 0.30, "metavar": "X",
-        "help": "accuracy at which a new head's float stage ends; 0.3",
+        "type": fraction, "metavar": "X",
+        "help": "a new head's float stage ends with the first step that reaches this accuracy, "
+        "and may pass it; 0.3",
     },
     "--no-recalibration": {"action": "store_true", "help": "keep all scales"},
     "--no-prefix-reuse": {"action": "store_true", "help": "run frozen layers for every sample"},
@@ -117,17 +134,21 @@ def features_folder(arguments: argparse.Namespace) -> Path | None:
 
 
 def chosen_schedule(arguments: argparse.Namespace) -> Schedule:
-    """Constant under --q, else QScheduler."""
-    if arguments.q is not None:
-        return Constant(arguments.q)
-    return QScheduler(
-        arguments.q0, arguments.factor, arguments.patience,
-        q_max=arguments.q_max, threshold=arguments.threshold,
-    )  # fmt: skip
+    """Constant under --q, else QScheduler; ValueError for options of both."""
+    given = {name: getattr(arguments, name) for name in SCHEDULE}
+    given = {name: value for name, value in given.items() if value is not None}
+    if arguments.q is None:
+        return QScheduler(**given)
+    if given:
+        other = next(iter(given)).replace("_", "-")
+        raise ValueError(
+            f"--q: must stand alone, since it fixes q, got --{other} too; leave one of them out"
+        )
+    return Constant(arguments.q)
 
 
-def chosen_options(arguments: argparse.Namespace, folder: Path, hooks: Hooks) -> Settings:
-    """The run's settings, with its checkpoint in the folder."""
+def chosen_options(arguments: argparse.Namespace) -> Settings:
+    """The run's settings, with its checkpoint in the output folder."""
     return Settings(
         epochs=arguments.epochs,
         batch=arguments.batch,
@@ -137,9 +158,8 @@ def chosen_options(arguments: argparse.Namespace, folder: Path, hooks: Hooks) ->
         reuse=Reuse(
             not arguments.no_prefix_reuse, not arguments.no_sign_reuse, features_folder(arguments)
         ),
-        checkpoint=folder / "checkpoint.npz",
+        checkpoint=arguments.output / "checkpoint.npz",
         resume=arguments.resume,
-        hooks=hooks,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from npusim.models.images import digits
 
-from .dataset import UNREADABLE, DataError, Dataset, in_memory
+from .dataset import NO_CLASSES, UNREADABLE, DataError, Dataset, in_memory
 
 IMAGE_KEYS = ("images", "inputs")
 LABEL_KEYS = ("labels",)
@@ -17,38 +17,42 @@ MAX_BYTES = 8 << 30
 """Arrays larger than this are refused before they are read."""
 
 
-def from_npz(path: Path) -> Dataset:
-    """Arrays `images` (or `inputs`) and `labels` of a NumPy archive; pickles are refused."""
+def from_npz(path: Path, labelled: bool = True) -> Dataset:
+    """Arrays `images` (or `inputs`) and `labels` of a NumPy archive; pickles are refused.
+
+    labelled   False: labels are not read, all become 0
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = {Path(info.filename).stem: info.file_size for info in archive.infolist()}
-        image_key, label_key = _keys(path, sizes)
-        _limit(path, sizes[image_key] + sizes[label_key])
+        keys = _keys(path, sizes, labelled)
+        _limit(path, sum(sizes[key] for key in keys))
         with np.load(path, allow_pickle=False) as arrays:
-            images, labels = arrays[image_key], arrays[label_key]
+            found = [arrays[key] for key in keys]
     except DataError:
         raise
     except UNREADABLE as error:
         raise DataError(
             f"{path}: must be a NumPy archive of plain arrays, got {_one_line(error)}"
         ) from error
-    return in_memory(str(path), images, labels)
+    return _dataset(path, *found)
 
 
-def from_h5(path: Path) -> Dataset:
+def from_h5(path: Path, labelled: bool = True) -> Dataset:
     """Data sets `images` (or `inputs`) and `labels` at the root of an HDF5 file.
 
+    labelled   False: labels are not read, all become 0
     Links out of the file, external storage and virtual data sets are refused.
     """
     try:
         with h5py.File(path, "r") as file:
-            image_key, label_key = _keys(path, file.keys())
-            images, labels = _stored(path, file, image_key), _stored(path, file, label_key)
+            keys = _keys(path, file.keys(), labelled)
+            found = [_stored(path, file, key) for key in keys]
     except DataError:
         raise
     except UNREADABLE as error:
         raise DataError(f"{path}: must be a whole HDF5 file, got {_one_line(error)}") from error
-    return in_memory(str(path), images, labels)
+    return _dataset(path, *found)
 
 
 def shipped_digits(part: str = "train") -> Dataset:
@@ -62,14 +66,21 @@ def shipped_digits(part: str = "train") -> Dataset:
     return in_memory(f"digits/{part}", pixels, labelled.labels)
 
 
-def _keys(path: Path, present: Iterable[str]) -> tuple[str, str]:
-    """The names of images and labels among those present."""
+def _dataset(path: Path, images: np.ndarray, labels: np.ndarray | None = None) -> Dataset:
+    if labels is None:
+        return in_memory(str(path), images, np.zeros(images.shape[:1], np.int64), NO_CLASSES)
+    return in_memory(str(path), images, labels)
+
+
+def _keys(path: Path, present: Iterable[str], labelled: bool) -> list[str]:
+    """The names of images, and of labels if they are wanted, among those present."""
     names = sorted(present)
-    image = [key for key in IMAGE_KEYS if key in names]
-    label = [key for key in LABEL_KEYS if key in names]
-    if not image or not label:
-        raise DataError(f"{path}: must hold arrays called images and labels, got {names}")
-    return image[0], label[0]
+    wanted = (IMAGE_KEYS, LABEL_KEYS) if labelled else (IMAGE_KEYS,)
+    found = [[key for key in keys if key in names][:1] for keys in wanted]
+    if not all(found):
+        called = "images and labels" if labelled else "images"
+        raise DataError(f"{path}: must hold arrays called {called}, got {names}")
+    return [key for keys in found for key in keys]
 
 
 def _stored(path: Path, file: h5py.File, key: str) -> np.ndarray:

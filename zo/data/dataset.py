@@ -22,6 +22,8 @@ Progress = Callable[[int, int], None]
 
 SPLIT_EPOCH = 2**32 - 1
 """The data set is split by the shuffle of an epoch that no training run reaches."""
+NO_CLASSES = ("",)
+"""The classes of images without labels: one without a name."""
 MAX_HELD_BYTES = 1 << 30
 """Images that need more memory are decoded at every use."""
 
@@ -106,6 +108,10 @@ class Dataset:
         chosen, frame = np.array(rows, np.int64), self.frame
         return replace(self, frame=lambda row: frame(int(chosen[row])), labels=self.labels[chosen])
 
+    def drawn(self, count: int, seed: int) -> "Dataset":
+        """`count` images drawn by the seed, or all where there are fewer."""
+        return self.take(shuffle(seed, 0, len(self))[:count])
+
     def map(self, change: Callable[[np.ndarray], np.ndarray]) -> "Dataset":
         """The same labels with `change` applied to every image when it is read."""
         frame = self.frame
@@ -120,7 +126,7 @@ def in_memory(
     images    (N, H, W, C) or (N, H, W): uint8 pixels, int8 codes or float32 real values
     labels    integers (N,)
     classes   names; "0", "1", ... up to the highest label when not given
-    raises    DataError when the arrays do not fit together
+    raises    DataError when the arrays do not fit together, or a real value is not finite
     """
     if images.ndim == 3:
         images = images[..., np.newaxis]
@@ -136,8 +142,17 @@ def in_memory(
         )
     if not len(labels):
         raise DataError(f"{name}: there must be an image at least, got none")
+    if images.dtype == np.float32:
+        _check_finite(name, images)
     names = classes or tuple(str(i) for i in range(max(int(labels.max()), 0) + 1))
     return Dataset(name, lambda row: images[row], labels, names)
+
+
+def _check_finite(name: str, images: np.ndarray) -> None:
+    for row, image in enumerate(images):
+        wrong = image[~np.isfinite(image)]
+        if wrong.size:
+            raise DataError(f"{name}: images must be finite, got {wrong[0]} in image {row}")
 
 
 def split(dataset: Dataset, counts: tuple[int, ...], seed: int) -> tuple[Dataset, ...]:

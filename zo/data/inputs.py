@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from npusim import Graph, quantize
+from npusim import Graph
+from npusim.codes import input_codes
 from npusim.images import Normalization, code_table, fit, image_shape
 
 from .dataset import DataError, Dataset
@@ -17,12 +18,17 @@ def to_input(dataset: Dataset, graph: Graph, normalization: Normalization | None
     raises   ValueError when the images cannot be brought to the input's form
     """
     shape, name = image_shape(graph), dataset.name
-    table = code_table(graph.tensors[graph.inputs[0]], shape[2], normalization, name)
+    table = code_table(graph.tensors[graph.inputs[0]], shape[2], normalization, name, graph.profile)
     nchw = graph.layout == "NCHW"
 
     def change(frame: np.ndarray) -> np.ndarray:
         if frame.dtype == np.uint8:
             codes = table[np.arange(shape[2]), fit(frame, shape, name)]
+        elif normalization is not None:
+            raise DataError(
+                f"{name}: mean and std must be of uint8 pixels, got {frame.dtype} images; leave "
+                "them out"
+            )
         else:
             codes = _given(name, frame, graph)
         return np.ascontiguousarray(codes.transpose(2, 0, 1)) if nchw else codes
@@ -47,6 +53,4 @@ def _codes(real: np.ndarray, graph: Graph) -> np.ndarray:
     tensor = graph.tensors[graph.inputs[0]]
     if tensor.dtype == "float32":
         return real
-    q = tensor.quantization
-    assert q is not None, tensor.name
-    return quantize(real, q.scale[0], int(q.zero_point[0]), tensor.dtype)
+    return input_codes(real, tensor, graph.profile)

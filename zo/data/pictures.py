@@ -8,7 +8,7 @@ import numpy as np
 
 from npusim.images import MAX_FILE_BYTES, SUFFIXES, decode
 
-from .dataset import UNREADABLE, DataError, Dataset
+from .dataset import NO_CLASSES, UNREADABLE, DataError, Dataset
 
 
 def from_folder(path: Path) -> Dataset:
@@ -25,12 +25,17 @@ def from_folder(path: Path) -> Dataset:
         if file.suffix.lower() in SUFFIXES
     ]
 
-    def read(member: str) -> bytes:
-        file = path / member
-        _limit(file.stat().st_size, f"{path}/{member}")
-        return file.read_bytes()
+    return _dataset(str(path), classes, members, _reader(path))
 
-    return _dataset(str(path), classes, members, read)
+
+def all_of_folder(path: Path) -> Dataset:
+    """Every picture in a folder and the folders in it, without labels, in the order of names.
+
+    raises   DataError when there is none
+    """
+    inside = sorted(file.relative_to(path) for file in path.rglob("*"))
+    members = [file.as_posix() for file in inside if _is_picture(PurePosixPath(file))]
+    return _unlabelled(str(path), members, _reader(path))
 
 
 def from_zip(path: Path) -> Dataset:
@@ -39,17 +44,47 @@ def from_zip(path: Path) -> Dataset:
     Pictures are read from the archive when needed; nothing is unpacked to disk.
     raises   DataError when the archive is damaged or a class folder is empty
     """
+    archive = _opened(path)
+    paths = [(PurePosixPath(info.filename), info.is_dir()) for info in archive.infolist()]
+    members = sorted(
+        (p.parent.name, str(p))
+        for p, folder in paths
+        if not folder and _is_picture(p) and len(p.parts) > 1
+    )
+    classes = sorted({name for name, _ in members} | _leaf_folders(paths))
+    return _dataset(str(path), classes, members, _unpacker(path, archive))
+
+
+def all_of_zip(path: Path) -> Dataset:
+    """Every picture in a zip archive, without labels; DataError when there is none."""
+    archive = _opened(path)
+    paths = (PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir())
+    members = sorted((p.parent.name, str(p)) for p in paths if _is_picture(p))
+    return _unlabelled(str(path), [member for _, member in members], _unpacker(path, archive))
+
+
+def _reader(path: Path) -> Callable[[str], bytes]:
+    """Reads a member of a folder."""
+
+    def read(member: str) -> bytes:
+        file = path / member
+        _limit(file.stat().st_size, f"{path}/{member}")
+        return file.read_bytes()
+
+    return read
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
     try:
-        archive = zipfile.ZipFile(path)
+        return zipfile.ZipFile(path)
     except UNREADABLE as error:
         raise DataError(
             f"{path}: must be a whole zip archive, got {error}; download it again"
         ) from error
-    paths = [(PurePosixPath(info.filename), info.is_dir()) for info in archive.infolist()]
-    members = sorted(
-        (p.parent.name, str(p)) for p, folder in paths if not folder and _is_picture(p)
-    )
-    classes = sorted({name for name, _ in members} | _leaf_folders(paths))
+
+
+def _unpacker(path: Path, archive: zipfile.ZipFile) -> Callable[[str], bytes]:
+    """Reads a member of an archive."""
 
     def read(member: str) -> bytes:
         _limit(archive.getinfo(member).file_size, f"{path}/{member}")
@@ -60,12 +95,12 @@ def from_zip(path: Path) -> Dataset:
                 f"{path}/{member}: must unpack whole, got {error}; download the archive again"
             ) from error
 
-    return _dataset(str(path), classes, members, read)
+    return read
 
 
 def _is_picture(path: PurePosixPath) -> bool:
     hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
-    return path.suffix.lower() in SUFFIXES and len(path.parts) > 1 and not hidden
+    return path.suffix.lower() in SUFFIXES and not hidden
 
 
 def _leaf_folders(paths: Iterable[tuple[PurePosixPath, bool]]) -> set[str]:
@@ -104,3 +139,9 @@ def _dataset(
 
     labels = np.array([number[label] for label, _ in members], np.int64)
     return Dataset(name, frame, labels, tuple(classes))
+
+
+def _unlabelled(name: str, members: list[str], read: Callable[[str], bytes]) -> Dataset:
+    if not members:
+        raise DataError(f"{name}: must hold a picture ({', '.join(SUFFIXES)}), got none")
+    return _dataset(name, list(NO_CLASSES), [(NO_CLASSES[0], member) for member in members], read)

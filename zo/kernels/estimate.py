@@ -39,14 +39,14 @@ def add_where_set(tile, value, word):
 
 
 @jit
-def accumulate_steps(gradient, c, original, k, stream):
-    n = gradient.size
-    for block in range((n + 127) // 128):
+def accumulate_steps(gradient, c, original, k, stream, first):
+    end = first + gradient.size
+    for block in range(first // 128, (end + 127) // 128):
         for i in range(c.size):
             four = philox4x32(stream, i, block)
             for j in range(4):
                 word, start = four[j], 128 * block + 32 * j
-                for m in range(start, min(start + 32, n)):
-                    w = np.int64(original[m])
-                    moved = w + k * (2 * ((word >> (m - start)) & 1) - 1)
-                    gradient[m] += c[i] * (min(max(moved, -128), 127) - w)
+                for n in range(max(first, start), min(end, start + 32)):
+                    w = np.int64(original[n - first])
+                    moved = w + k * (2 * ((word >> (n - start)) & 1) - 1)
+                    gradient[n - first] += c[i] * (min(max(moved, -128), 127) - w)

@@ -4,7 +4,7 @@ import numpy as np
 
 from npusim.jit import jit
 from npusim.kernels.conv2d import dot
-from npusim.kernels.requantize import requantize_row
+from npusim.kernels.requantize import requantize_rows
 
 
 @jit
@@ -29,7 +29,7 @@ def sampled_logits(x, zero_point, acc, z, k, r, out):
             for c in range(classes):
                 product = dot(patch, z[sample], c * features, features)
                 total[c] = np.int32(acc[b, c] + k * product)
-            requantize_row(total, classes, 0, r, out[sample, b], 0)
+            requantize_rows(total, 1, classes, r, out[sample, b], 0)
 
 
 @jit

@@ -9,7 +9,6 @@ import numpy as np
 from npusim.jit import jit
 
 from .fixed_point import rounding_shift, sat32
-from .prng import philox4x32
 
 
 @jit
@@ -68,17 +67,18 @@ def nearest(codes, momentum, rate, between, inner):
 
 
 @jit
-def stochastic(codes, momentum, rate, between, inner, stream):
+def stochastic(codes, momentum, rate, between, inner, words):
     moved = 0
-    for block in range((codes.size + 3) // 4):
-        words = philox4x32(stream, 0, block)
-        for n in range(4 * block, min(4 * block + 4, codes.size)):
-            factor, left, half, right = channel_factor(rate, n, inner)
-            u = ((np.int64(momentum[n]) * factor << left) + half) >> right
-            new = np.int64(codes[n]) - ((u + (words[n - 4 * block] >> 16)) >> 16)
+    for start in range(0, codes.size, inner):
+        factor, left, half, right = channel_factor(rate, start, inner)
+        w, m = codes[start : start + inner], momentum[start : start + inner]
+        h = words[start : start + inner]
+        for n in range(inner):
+            u = ((np.int64(m[n]) * factor << left) + half) >> right
+            new = np.int64(w[n]) - ((u + np.int64(h[n] >> 16)) >> 16)
             new = min(max(new, between.lo), between.hi)
-            moved += new != codes[n]
-            codes[n] = new
+            moved += new != w[n]
+            w[n] = new
     return moved
 
 

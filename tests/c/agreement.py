@@ -1,0 +1,44 @@
+"""Run calls and say where the results are not what they must be."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .headers import Declarations
+from .records import Case, decode, encode, outputs
+from .toolchain import Runner
+
+
+def differences(found: Declarations, runner: Runner, cases: Sequence[Case]) -> list[str]:
+    """One line for each result that differs; [] when every bit is right."""
+    results = decode(found, cases, runner.run(encode(found, cases)))
+    lines = []
+    for i, (case, actual) in enumerate(zip(cases, results, strict=True)):
+        for path, expected in case.expected.items():
+            if not _equal(actual[path], expected):
+                lines.append(f"{i} {case.function} {path}: {_short(actual[path], expected)}")
+    return lines
+
+
+def unchecked(found: Declarations, case: Case) -> set[str]:
+    """What C may change that the case does not expect anything of, and the reverse."""
+    function = found.functions[case.function]
+    return {path for path, _, _ in outputs(found, function, case.arguments)} ^ set(case.expected)
+
+
+def _equal(actual: Any, expected: Any) -> bool:
+    if isinstance(actual, np.ndarray):
+        return bool(np.array_equal(actual, np.asarray(expected).reshape(-1)))
+    return int(actual) == int(expected)
+
+
+def _short(actual: Any, expected: Any) -> str:
+    if not isinstance(actual, np.ndarray):
+        return f"got {actual}, expected {expected}"
+    flat = np.asarray(expected).reshape(-1)
+    if flat.size != actual.size:
+        return f"got {actual.size} elements, expected {flat.size}"
+    (where,) = np.nonzero(actual != flat)
+    first = int(where[0])
+    return f"{where.size} of {flat.size} differ, [{first}] {actual[first]} not {flat[first]}"

@@ -1,0 +1,1 @@
+"""Calls of zo's C functions and what must come of them, one module per C file or two."""

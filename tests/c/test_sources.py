@@ -1,0 +1,138 @@
+"""House rules of zo's C code that a program can check."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import zo
+from c.headers import without_comments
+from c.toolchain import RULES, require
+
+SOURCES = [path for path in zo.c_sources() if path.suffix == ".c"]
+HEADERS = [path for path in zo.c_sources() if path.suffix == ".h"]
+PORTABLE = [path for path in HEADERS if "_mve" not in path.stem]
+FILE_LINES, BODY_LINES = 400, 40
+
+# compilers make calls of these two from loops and initialisers
+ALLOWED = {"memset", "memcpy"}
+FORBIDDEN = r"malloc|free|alloca|printf|assert|setjmp|goto|float|double|restrict|__asm__|#\s*pragma"
+CONDITION = re.compile(r"#if (!?)defined\(__ARM_FEATURE_MVE\)")
+
+
+def compile_to(folder, source, *options):
+    output = folder / f"{source.stem}.o"
+    command = [
+        "gcc",
+        *RULES,
+        "-Wmissing-prototypes",
+        *options,
+        "-c",
+        str(source),
+        "-o",
+        str(output),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+@pytest.fixture(scope="module")
+def symbols(tmp_path_factory):
+    """(kind, name) of every symbol of every object, by source; kinds as in nm."""
+    require("gcc", "nm")
+    folder = tmp_path_factory.mktemp("objects")
+    found = {}
+    for source in SOURCES:
+        output = compile_to(folder, source)
+        lines = subprocess.run(["nm", str(output)], capture_output=True, text=True, check=True)
+        found[source.stem] = [tuple(line.split()[-2:]) for line in lines.stdout.splitlines()]
+    return found
+
+
+def test_there_are_no_variables_outside_functions(symbols):
+    kinds = {(stem, name) for stem, all_of in symbols.items() for kind, name in all_of
+             if kind in "bBdDcCsSgG"}  # fmt: skip
+    assert kinds == set()
+
+
+def test_nothing_outside_is_called(symbols):
+    defined = {name for all_of in symbols.values() for kind, name in all_of if kind == "T"}
+    called = {name for all_of in symbols.values() for kind, name in all_of if kind == "U"}
+    foreign = {name for name in called - defined if not name.startswith("_")}
+    assert foreign <= ALLOWED
+
+
+def test_public_names_have_the_prefix(symbols):
+    defined = {name for all_of in symbols.values() for kind, name in all_of if kind == "T"}
+    assert {name for name in defined if not name.startswith("zo_")} == set()
+
+
+@pytest.mark.parametrize("header", PORTABLE, ids=lambda path: path.name)
+def test_headers_stand_alone(tmp_path, header):
+    require("gcc")
+    alone = tmp_path / "alone.c"
+    alone.write_text(f'#include "{header.name}"\n#include "{header.name}"\ntypedef int some;\n')
+    compile_to(tmp_path, alone, f"-I{header.parent}")
+
+
+def test_the_example_of_the_page_compiles(tmp_path):
+    require("gcc")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "c.md").read_text("utf-8")
+    (example,) = re.findall(r"```c\n(.*?)```", page, re.S)
+    source = tmp_path / "example.c"
+    prototype = "enum zo_status train_batch(void *, const int32_t *, size_t, uint32_t, int32_t,\n"
+    source.write_text(f'#include "step.h"\n{prototype}    int64_t *);\n{example}')
+    compile_to(tmp_path, source, f"-I{HEADERS[0].parent}")
+
+
+@pytest.mark.parametrize("path", zo.c_sources(), ids=lambda path: path.name)
+def test_nothing_forbidden_is_used(path):
+    found = re.findall(rf"(?<!\w)(?:{FORBIDDEN})(?!\w)", without_comments(path.read_text("utf-8")))
+    assert found == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_conditions_choose_whole_functions(source):
+    """#if stands outside functions, and asks only whether there is Helium."""
+    depth, offences = 0, []
+    for number, line in enumerate(without_comments(source.read_text("utf-8")).splitlines(), 1):
+        if re.match(r"\s*#\s*(?:if|el|endif)", line):
+            known = CONDITION.match(line) or line.strip() in ("#else", "#endif")
+            if depth or not known:
+                offences.append((number, line))
+        depth += line.count("{") - line.count("}")
+    assert offences == []
+
+
+def test_a_loop_with_a_helium_twin_has_one_of_either_kind():
+    """What is left out for Helium is in the file for Helium, and nothing else is."""
+    for source in SOURCES:
+        text = without_comments(source.read_text("utf-8"))
+        match = re.search(r"#if !defined\(__ARM_FEATURE_MVE\)(.*?)#endif", text, re.S)
+        if match:
+            twin = without_comments(source.with_name(f"{source.stem}_mve.c").read_text("utf-8"))
+            assert public_functions(match[1]) == public_functions(twin) - {"zo_four_blocks"}
+
+
+def public_functions(text):
+    return set(re.findall(r"^(?!static)\w[\w ]* \*?(zo_\w+)\(", text, re.M))
+
+
+@pytest.mark.parametrize("path", zo.c_sources(), ids=lambda path: path.name)
+def test_files_and_functions_are_short(path):
+    lines = path.read_text("utf-8").splitlines()
+    assert len(lines) <= FILE_LINES
+    starts = [i for i, line in enumerate(lines) if line == "{"]
+    ends = [i for i, line in enumerate(lines) if line == "}"]
+    long = [lines[a - 1] for a, b in zip(starts, ends, strict=True) if b - a - 1 > BODY_LINES]
+    assert long == []
+
+
+@pytest.mark.parametrize("path", zo.c_sources(), ids=lambda path: path.name)
+def test_lines_are_short_and_clean(path):
+    lines = path.read_text("utf-8").splitlines()
+    assert [
+        line for line in lines if len(line) > 100 or line != line.rstrip() or "\t" in line
+    ] == []

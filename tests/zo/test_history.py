@@ -1,0 +1,47 @@
+"""Histories: their summaries, their CSV file, their plain form."""
+
+import csv
+import json
+import math
+
+from zo.cost import Cost
+from zo.history import Epoch, best_accuracy, final_accuracy, from_plain, to_plain, write_csv
+
+
+def history(corrects):
+    """Epochs with so many of 200 right; epoch 0 comes first."""
+    return [
+        Epoch(i, 4 * (i > 0), correct, 200, 65536 * 300, 65536 * 90 * (i > 0), 60 * (i > 0),
+              Cost(10 * i, 20 * i, 30 * i, 40 * i), 1.5 * i, ("a doubled", "b doubled")[: i % 3])
+        for i, correct in enumerate(corrects)
+    ]  # fmt: skip
+
+
+def test_final_accuracy_is_the_mean_of_the_last_ten_trained_epochs():
+    assert final_accuracy(history([200, 0, 100, *range(100, 119, 2)])) == sum(range(50, 60)) / 1000
+    assert final_accuracy(history([200, 50, 100])) == 0.375
+    assert math.isnan(final_accuracy(history([200])))
+
+
+def test_best_accuracy_is_of_any_epoch():
+    assert best_accuracy(history([20, 150, 40])) == 0.75
+    assert best_accuracy(history([180, 150, 40])) == 0.9
+
+
+def test_csv_has_means_per_image(tmp_path):
+    write_csv(history([20, 150, 40]), tmp_path / "h.csv")
+    with (tmp_path / "h.csv").open() as file:
+        first, second, third = csv.DictReader(file)
+    assert first["train_loss"] == ""
+    assert first["events"] == ""
+    assert second == {
+        "epoch": "1", "q": "4", "accuracy": "0.750000", "loss": "1.500000",
+        "train_loss": "1.500000", "forwards": "10", "macs": "20", "random_bits": "30",
+        "bytes_written": "40", "seconds": "1.500", "events": "a doubled",
+    }  # fmt: skip
+    assert third["events"] == "a doubled; b doubled"
+
+
+def test_epochs_round_trip_through_json():
+    epochs = history([20, 150, 40])
+    assert [from_plain(json.loads(json.dumps(to_plain(epoch)))) for epoch in epochs] == epochs

@@ -1,0 +1,65 @@
+#include "metric.h"
+
+enum zo_status zo_read_metric(const struct zo_metric *metric, struct zo_fraction *value)
+{
+    if (metric->correct < 0 || metric->correct > metric->total || metric->total <= 0) {
+        return ZO_BAD_METRIC;
+    }
+    value->numerator = metric->correct;
+    value->denominator = metric->total;
+    return ZO_OK;
+}
+
+/* A product of two 64-bit numbers. */
+struct wide {
+    uint64_t high;
+    uint64_t low;
+};
+
+static struct wide product(uint64_t a, uint64_t b)
+{
+    const uint64_t low32 = 0xFFFFFFFFu;
+    const uint64_t low = (a & low32) * (b & low32);
+    const uint64_t middle = (a >> 32) * (b & low32) + (low >> 32);
+    const uint64_t other = (a & low32) * (b >> 32) + (middle & low32);
+    const struct wide wide = {(a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32),
+                              (other << 32) | (low & low32)};
+    return wide;
+}
+
+/* Whether a*b > c*d; none is negative. */
+static int32_t exceeds(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    const struct wide left = product((uint64_t)a, (uint64_t)b);
+    const struct wide right = product((uint64_t)c, (uint64_t)d);
+    return left.high > right.high || (left.high == right.high && left.low > right.low);
+}
+
+/* round(2^8 * threshold), ties toward +inf. */
+static int64_t kappa_of(const struct zo_fraction *threshold)
+{
+    return (512 * threshold->numerator + threshold->denominator) / (2 * threshold->denominator);
+}
+
+int32_t zo_plateau_better(const struct zo_plateau *plateau, const struct zo_fraction *value,
+                          const struct zo_fraction *best, int64_t total)
+{
+    const struct zo_fraction *tau = &plateau->threshold;
+    const int64_t left = value->denominator, right = best->denominator;
+    /* gain = d / common, best = at_best / common */
+    const int64_t common = left == right ? left : left * right;
+    const int64_t now = left == right ? value->numerator : value->numerator * right;
+    const int64_t at_best = left == right ? best->numerator : best->numerator * left;
+    const int64_t d = plateau->sign * (now - at_best);
+    if (d <= 0) {
+        return 0;
+    }
+    if (plateau->mode == ZO_THRESHOLD_ABS) {
+        return exceeds(d, tau->denominator, tau->numerator, common);
+    }
+    if (plateau->mode == ZO_THRESHOLD_REL) {
+        return exceeds(d, tau->denominator, tau->numerator, at_best);
+    }
+    const int64_t kappa = kappa_of(tau);
+    return exceeds(d * d, total * 65536, kappa * kappa, at_best * (total - at_best));
+}
