@@ -21,9 +21,9 @@ from . import parameters, reference
 from .arena import Buffer, tensor_bytes
 from .graph import Graph
 from .headroom import (
-    WEIGHTED,
     AccumulatorError,
     accumulator,
+    multiplied,
     order_matters,
     overflow_message,
     product_bound,
@@ -115,7 +115,7 @@ class Following:
     """Real multipliers that follow the multipliers and shifts a caller changes between runs."""
 
     def __init__(self, graph: Graph, live: Callable[[int], Requantization]) -> None:
-        bound = {k: weighted(graph, n) for k, n in enumerate(graph.nodes) if n.op in WEIGHTED}
+        bound = {k: weighted(graph, node) for k, node in multiplied(graph).items()}
         self._pairs = [(live(k), r) for k, r in bound.items() if reads_scale(r)]
 
     def follow(self) -> None:
@@ -189,8 +189,8 @@ class CompiledBackend:
         self._accumulator = accumulator(graph)
         self._products = {} if wraps_as_int32(self._accumulator) else {
             k: product_bound(graph, node, trainable)
-            for k, node in enumerate(graph.nodes)
-            if node.op in WEIGHTED and node.inputs[2] not in trainable
+            for k, node in multiplied(graph).items()
+            if node.inputs[2] not in trainable
         }  # fmt: skip
 
     def constant(self, tensor: int) -> np.ndarray:

@@ -16,11 +16,13 @@ from .kernels.structs import (
     AddXnnpack,
     Dequantize,
     MeanXnnpack,
+    NeuralArt,
     Quantize,
     Requantization,
     RescaleXnnpack,
     SoftmaxX86,
 )
+from .neural_art.stored import on_hardware
 from .parameters import Structs
 from .requantization import output_channels
 from .strides import Walk, broadcast, placement, reduction, transposition
@@ -115,7 +117,8 @@ class Binding:
 
 def bind(binding: Binding, node: Node) -> None:
     """Write the node's row."""
-    _BIND[node.op](binding, node)
+    prefix = "neural_art_" if on_hardware(binding.graph, node) else ""
+    _BIND[prefix + node.op](binding, node)
 
 
 def scratch_bytes(graph: Graph, node: Node) -> int:
@@ -165,6 +168,31 @@ def _weighted(b: Binding, node: Node) -> None:
     b.operand(table.SCRATCH, Buffer(table.ARENA, b.scratch.offset, patch))
     b.operand(table.SUMS, Buffer(table.ARENA, b.scratch.offset + patch, sums))
     b.structs(parameters.bind(b.graph, node), a.bits, OVERFLOW[a.overflow])
+
+
+def _neural_art_weighted(b: Binding, node: Node) -> None:
+    geometry, r = parameters.bind(b.graph, node)
+    assert isinstance(r, NeuralArt)
+    b.operation(f"neural_art_{node.op}", node)
+    b.operand(table.WEIGHTS, b.buffers[node.inputs[1]])
+    b.operand(table.MULTIPLIER, b.constants.add(r.a_c))
+    b.operand(table.BIAS, b.constants.add(r.bc_c))
+    b.operand(table.V0, b.constants.add(r.runs))
+    patch, sums = _patch_bytes(b.graph, node), _sum_bytes(b.graph, node)
+    b.operand(table.SCRATCH, Buffer(table.ARENA, b.scratch.offset, patch))
+    b.operand(table.SUMS, Buffer(table.ARENA, b.scratch.offset + patch, sums))
+    b.numbers(*geometry, *r[3:])
+
+
+def _neural_art_add(b: Binding, node: Node) -> None:
+    _elementwise(b, node)
+    b.row[table.OPERATION] = table.NEURAL_ART_ADD
+
+
+def _neural_art_mean(b: Binding, node: Node) -> None:
+    b.operation("neural_art_mean", node)
+    b.operand(table.SCRATCH, b.scratch)
+    b.numbers(*parameters.bind(b.graph, node)[0])
 
 
 def _elementwise(b: Binding, node: Node) -> None:
@@ -276,4 +304,9 @@ _BIND: Mapping[str, Callable[[Binding, Node], None]] = {
     "dequantize": _dequantize,
     "relu": _rescale,
     "relu6": _rescale,
+    "neural_art_conv2d": _neural_art_weighted,
+    "neural_art_depthwise_conv2d": _neural_art_weighted,
+    "neural_art_fully_connected": _neural_art_weighted,
+    "neural_art_add": _neural_art_add,
+    "neural_art_mean": _neural_art_mean,
 }

@@ -14,6 +14,7 @@ import numpy as np
 from .affine import LIMITS
 from .check_nodes import check_node, check_operands, check_shape
 from .graph import ABSENT, DTYPES, Graph, ModelError, Node, Quantization, Tensor
+from .neural_art.stored import PROFILE as NEURAL_ART
 from .profiles import PROFILES
 
 RANK_LIMIT = 8
@@ -57,6 +58,11 @@ def _check_settings(graph: Graph) -> None:
     if graph.profile not in PROFILES:
         raise ModelError(
             f"profile: must be one of {', '.join(sorted(PROFILES))}, got {graph.profile!r}"
+        )
+    if graph.profile == NEURAL_ART and graph.accumulator is not None:
+        raise ModelError(
+            f"accumulator: must not be set under profile {NEURAL_ART}, whose sums are exact, got "
+            f"{graph.accumulator.bits} bits, {graph.accumulator.overflow}; use another profile"
         )
     if graph.layout not in LAYOUTS:
         raise ModelError(f"layout: must be NHWC or NCHW, got {graph.layout!r}")

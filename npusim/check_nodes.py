@@ -14,6 +14,8 @@ from .affine import quantization, scale
 from .graph import ABSENT, Graph, ModelError, Node, Quantization, Tensor
 from .kernels.table import CODE_TYPES, RESCALES
 from .multiplier import quantize_multipliers
+from .neural_art.settle import settle_node
+from .neural_art.stored import on_hardware, without
 from .operators import CODES, LONGEST, RULES, Rule
 from .parameters import bind
 from .requantization import clamp_of, output_channels, ratio
@@ -214,17 +216,18 @@ _SPECIAL: Mapping[str, Callable[[Node, list[Tensor], Tensor], None]] = {
 
 def _check_given(graph: Graph, node: Node) -> None:
     """What was given: int32 (O,), of weighted nodes only, and nothing without its partner."""
-    if not node.given:
+    given = without(node)  # Neural-ART's parameters are checked with the scales
+    if not given:
         return
-    paired = {name for pair in PAIRS if not node.given.keys().isdisjoint(pair) for name in pair}
-    if "weights" not in RULES[node.op].operands or paired != node.given.keys():
+    paired = {name for pair in PAIRS if not given.keys().isdisjoint(pair) for name in pair}
+    if "weights" not in RULES[node.op].operands or paired != given.keys():
         raise ModelError(
             "given parameters must be multiplier and shift of a weighted node, or "
             "statistics_mean and statistics_deviation, "
-            f"got {', '.join(sorted(node.given))}"
+            f"got {', '.join(sorted(given))}"
         )
     shape = (output_channels(node, graph.tensors[node.inputs[1]]),)
-    for name, values in node.given.items():
+    for name, values in given.items():
         low, high = GIVEN[name]
         if values.dtype != np.int32 or values.shape != shape:
             raise ModelError(f"{name} must be int32 {shape}, got {values.dtype} {values.shape}")
@@ -263,6 +266,10 @@ def _check_parameters(graph: Graph, node: Node) -> None:
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     try:
         with np.errstate(over="ignore"):
+            if on_hardware(graph, node):
+                clamp_of(graph, node)
+                settle_node(graph, node)
+                return
             if "weights" not in RULES[node.op].operands:
                 bind(graph, node)
                 return

@@ -98,6 +98,11 @@ RUN_OPTIONS: Options = {
         "metavar": "DIR",
         "help": "write every tensor as .npy, and index.json, into an empty folder",
     },
+    "--raw-sums": {
+        "type": Path,
+        "metavar": "DIR",
+        "help": "write every node's sums without bias as .npy, and index.json",
+    },
     "--top": {
         "type": counting_number,
         "metavar": "K",

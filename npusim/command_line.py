@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from .formats import load
 from .graph import Accumulator, Graph
+from .neural_art.given import read_parameters
 from .profiles import PROFILES
 
 DONE, NEGATIVE, FAILED = 0, 1, 2
@@ -72,13 +73,6 @@ def _one_line(error: BaseException) -> str:
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """The options that say how a model file is read; `load_model` obeys them."""
     group = parser.add_argument_group("how the model is read")
-    known = ", ".join(f"{p.name} ({p.reference})" for p in PROFILES.values())
-    group.add_argument(
-        "--profile",
-        choices=sorted(PROFILES),
-        metavar="NAME",
-        help=f"arithmetic to reproduce instead of the file's own: {known}",
-    )
     group.add_argument(
         "--input-size",
         type=image_size,
@@ -90,18 +84,25 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         choices=("NHWC", "NCHW"),
         help="order of the image's dimensions, where the model does not tell",
     )
+    group = parser.add_argument_group("which arithmetic it runs in")
+    known = ", ".join(f"{p.name} ({p.reference})" for p in PROFILES.values())
+    text = f"arithmetic to reproduce instead of the file's own: {known}"
+    group.add_argument("--profile", choices=sorted(PROFILES), metavar="NAME", help=text)
     group.add_argument(
         "--accumulator",
         type=accumulator,
         metavar="BITS[:RULE]",
         help="8..64 bits; when a sum does not fit: wrap (default), saturate or error",
     )
+    group.add_argument("--parameters", type=Path, metavar="FILE.json",
+                       help='of profile neural-art, such as {"*": {"ties": "up"}}')  # fmt: skip
 
 
 def load_model(path: Path, arguments: argparse.Namespace) -> Graph:
     """The model of a file, read as the options of `add_model_options` say."""
+    given = None if arguments.parameters is None else read_parameters(arguments.parameters)
     graph = load(path, profile=arguments.profile, input_size=arguments.input_size,
-                 layout=arguments.layout)  # fmt: skip
+                 layout=arguments.layout, parameters=given)  # fmt: skip
     if arguments.accumulator is not None:
         graph = replace(graph, accumulator=arguments.accumulator)
     return graph

@@ -23,7 +23,14 @@ from .headroom import accumulator
 from .images import Normalization
 from .origin import class_names
 from .ranking import Rank, ranking, read_labels
-from .tensor_files import random_inputs, read_inputs, summary, write_outputs, write_trace
+from .tensor_files import (
+    random_inputs,
+    read_inputs,
+    summary,
+    write_outputs,
+    write_sums,
+    write_trace,
+)
 
 SMALL = 16
 """An image's output of at most so many numbers is printed whole."""
@@ -115,7 +122,10 @@ def _inputs(graph: Graph, arguments: argparse.Namespace) -> Arrays:
 
 
 def _outputs(session: Session, inputs: Arrays, arguments: argparse.Namespace) -> Arrays:
-    """The outputs by name; on the way, the trace if one is wanted."""
+    """The outputs by name; on the way, raw sums and the trace where they are wanted."""
+    if arguments.raw_sums is not None:
+        count = write_sums(arguments.raw_sums, session.raw_sums(inputs), session.graph)
+        print(f"{arguments.raw_sums}: sums of {count} nodes, listed in index.json", file=sys.stderr)
     names = [session.graph.tensors[i].name for i in session.graph.outputs]
     if arguments.trace is not None:
         tensors = dict(session.trace(inputs))

@@ -13,6 +13,8 @@ from .constants import with_biases
 from .cost import macs
 from .graph import Accumulator, Graph, Node, Tensor
 from .headroom import WEIGHTED, accumulator, accumulator_bound, bits_needed
+from .neural_art.settle import settle
+from .neural_art.stored import Label, labelled
 from .plan import build_plan
 from .rules import MOVING, arithmetic
 
@@ -29,6 +31,7 @@ class Layer:
     bound      largest magnitude any partial sum can reach, None without accumulator
     bits       of the narrowest accumulator that holds the bound
     kernel     that executes it
+    neural_art parameters of a node on Neural-ART, given or derived
     """
 
     node: str
@@ -41,6 +44,7 @@ class Layer:
     bound: int | None
     bits: int | None
     kernel: str
+    neural_art: tuple[Label, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,11 +104,17 @@ class Description:
         totals = {"macs": self.macs, "weights": self.weights,
                   "bits": self.widest.bits if self.widest else None,
                   "unproven": [layer.node for layer in self.unproven]}  # fmt: skip
-        return {**asdict(self), "totals": totals}
+        facts = asdict(self)
+        for layer, described in zip(self.layers, facts["layers"], strict=True):
+            described["neural_art"] = {
+                p.name: {"values": p.values, "origin": p.origin} for p in layer.neural_art
+            }
+        return {**facts, "totals": totals}
 
 
 def describe(graph: Graph) -> Description:
     """Describe a checked graph."""
+    graph = settle(graph)
     plan = build_plan(with_biases(graph))
     layers = (_layer(graph, node, plan.kernel(k)) for k, node in enumerate(graph.nodes))
     constants = (t.data.nbytes for t in graph.tensors if t.data is not None)
@@ -137,6 +147,7 @@ def _layer(graph: Graph, node: Node, kernel: str) -> Layer:
         bound=bound,
         bits=None if bound is None else bits_needed(bound),
         kernel=kernel,
+        neural_art=tuple(labelled(graph, node)),
     )
 
 

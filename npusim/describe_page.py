@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .describe import Description, Layer, Port
+from .neural_art.stored import PROFILE, VISIBLE_BITS, Label
 
 GAP = 2
 LONGEST_NODE, SHORTEST_NODE = 24, 12
@@ -58,6 +59,7 @@ def page(
         _print_lines(console, _heading(description, console.width, file or {}))
         console.print(table)
         _print_lines(console, (*_totals(description), *_left_out(left_out)))
+        _print_lines(console, _parameters(description))
     return captured.get()
 
 
@@ -106,6 +108,8 @@ def _heading(d: Description, width: int, file: Mapping[str, Any]) -> Iterable[st
 
 
 def _accumulator(d: Description) -> str:
+    if d.profile == PROFILE:
+        return "exact sums"
     return f"{d.accumulator.bits} bits, {d.accumulator.overflow}"
 
 
@@ -157,6 +161,10 @@ def _totals(d: Description) -> Iterable[str]:
     )
     if d.widest is None:
         return
+    if d.profile == PROFILE:
+        node = shortened(d.widest.node, LONGEST_NODE)
+        yield f"sums: {node} needs {d.widest.bits} bits; a board shows {VISIBLE_BITS}"
+        return
     if d.unproven:
         first = d.unproven[0]
         yield (
@@ -168,6 +176,25 @@ def _totals(d: Description) -> Iterable[str]:
             f"accumulator: no sum can overflow {d.accumulator.bits} bits; "
             f"{shortened(d.widest.node, LONGEST_NODE)} needs {d.widest.bits}"
         )
+
+
+def _parameters(d: Description) -> Iterable[str]:
+    """A line for each node on Neural-ART."""
+    for layer in d.layers:
+        parts = []
+        for origin in ("given", "derived"):
+            named = [f"{p.name} {_values(p)}" for p in layer.neural_art if p.origin == origin]
+            parts += [f"{origin} {', '.join(named)}"] if named else []
+        if parts:
+            yield f"{layer.node}: {'; '.join(parts)}"
+
+
+def _values(p: Label) -> str:
+    """One number, a range of many, parts of a kernel, or words."""
+    low, high = min(p.values), max(p.values)
+    if p.name in ("A_c", "BC_c"):
+        return str(low) if low == high else f"{low}..{high}"
+    return ("+" if isinstance(p.values[0], int) else "/").join(map(str, p.values))
 
 
 def _left_out(headers: Sequence[str]) -> Iterable[str]:

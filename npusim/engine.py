@@ -21,8 +21,11 @@ from .codes import input_codes
 from .constants import find_constant, with_biases, with_constants
 from .cost import macs
 from .graph import Accumulator, Graph, ModelError, Node, Tensor
-from .headroom import WEIGHTED
+from .headroom import WEIGHTED, multiplied
 from .kernels.structs import Requantization
+from .neural_art.settle import check_trainable, settle
+from .parameters import geometry
+from .reference.neural_art import raw_sums
 from .resize import batch_separable, with_batch
 
 Arrays = np.ndarray | Mapping[str, np.ndarray]
@@ -76,10 +79,11 @@ class Session:
     ) -> None:
         graph = _with_accumulator(graph, accumulator)
         check(graph)
-        self.source_graph = graph = with_biases(graph)
+        self.source_graph = graph = settle(with_biases(graph))
         self.graph = with_batch(graph, 1) if batch_separable(graph) else graph
         self.threads = _thread_count(threads)
         indices = _find_constants(graph, trainable)
+        check_trainable(graph, indices)
         self.trainable = tuple(dict.fromkeys(graph.tensors[i].name for i in indices))
         self.frozen_nodes = _first_user(graph, indices)
         self._backend: Backend = make_backend(self.graph, frozenset(indices), self.threads)
@@ -87,12 +91,12 @@ class Session:
             {graph.tensors[i].name: self._backend.constant(i) for i in indices},
             {name: graph.tensors[i].name for name, i in zip(trainable, indices, strict=True)},
         )
-        weighted = [(k, n) for k, n in enumerate(self.graph.nodes) if n.op in WEIGHTED]
+        weighted = multiplied(self.graph)
         self.biases = MappingProxyType(
-            {n.name: self._backend.constant(n.inputs[2]).reshape(-1) for _, n in weighted}
+            {n.name: self._backend.constant(n.inputs[2]).reshape(-1) for n in weighted.values()}
         )
         self.requantization: Mapping[str, Requantization] = MappingProxyType(
-            {n.name: self._backend.requantization(k) for k, n in weighted}
+            {n.name: self._backend.requantization(k) for k, n in weighted.items()}
         )
         self._inputs = self._layout(self.graph.inputs)
         self._outputs = self._layout(self.graph.outputs)
@@ -124,6 +128,22 @@ class Session:
         layout = self._layout((*self.graph.inputs, *produced))
         rows = self._execute(self._inputs, self._encode(x), slice(None), layout, keep_all=True)
         yield from self._named(layout, rows).items()
+
+    def raw_sums(self, x: Arrays) -> Iterator[tuple[str, np.ndarray]]:
+        """The sums of products of every weighted node, by node name, in the order of execution.
+
+        What Neural-ART's convolution unit shows of a layer: exact, without bias, int32 in the shape
+        of the node's output; a sum that leaves 24 bits is clamped. Inputs are those of `trace`, so
+        they follow the profile; the sums themselves do not.
+        """
+        values = dict(self.trace(x))
+        for node in self.graph.nodes:
+            if node.op in WEIGHTED:
+                source = values[self.graph.tensors[node.inputs[0]].name]
+                weights = self._backend.constant(node.inputs[1])
+                sums = raw_sums(node.op, source, weights, geometry(self.graph, node))
+                shape = self.graph.tensors[node.outputs[0]].shape
+                yield node.name, sums.reshape(-1, *shape[1:])
 
     def prefix(self, x: Arrays | Prefix, until: str | None = None) -> Prefix:
         """Run the first nodes and keep what the rest needs.

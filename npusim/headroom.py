@@ -11,10 +11,17 @@ import numpy as np
 
 from .affine import LIMITS, zero_point
 from .graph import Accumulator, Graph, Node
+from .neural_art.stored import on_hardware
 from .parameters import bias
 from .profiles import find_profile
 
 WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")
+
+
+def multiplied(graph: Graph) -> dict[int, Node]:
+    """Weighted nodes by number whose sums become codes by multipliers: all but Neural-ART's."""
+    nodes = enumerate(graph.nodes)
+    return {k: n for k, n in nodes if n.op in WEIGHTED and not on_hardware(graph, n)}
 
 
 class AccumulatorError(ArithmeticError):

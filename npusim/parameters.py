@@ -39,6 +39,7 @@ from .kernels.structs import (
     SoftmaxX86,
 )
 from .multiplier import quantize_multiplier
+from .neural_art import stored as neural_art
 from .requantization import clamp_of, output_channels
 from .rules import arithmetic, rounding
 from .shapes import window_2d
@@ -61,8 +62,18 @@ def bias(graph: Graph, node: Node) -> np.ndarray:
     return data.reshape(-1)
 
 
-def conv2d(graph: Graph, node: Node) -> Structs:
-    """conv2d and depthwise_conv2d: geometry, and the tail."""
+def weighted(graph: Graph, node: Node) -> Structs:
+    """Geometry, and the tail."""
+    return geometry(graph, node), requantization.weighted(graph, node)
+
+
+def geometry(graph: Graph, node: Node) -> Conv2d | FullyConnected:
+    """What a weighted node sums."""
+    return (fully_connected if node.op == "fully_connected" else conv2d)(graph, node)
+
+
+def conv2d(graph: Graph, node: Node) -> Conv2d:
+    """Geometry of conv2d and depthwise_conv2d."""
     x, weights = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
     n, h, w, c = x.shape
     kh, kw = weights.shape[1], weights.shape[2]
@@ -71,17 +82,15 @@ def conv2d(graph: Graph, node: Node) -> Structs:
     dilation_h, dilation_w = node.attributes["dilation"]
     o = output_channels(node, weights)
     groups = 1 if node.op == "depthwise_conv2d" else c // weights.shape[3]
-    g = Conv2d(n, h, w, c, oh, ow, o, kh, kw, stride_h, stride_w,
-               dilation_h, dilation_w, top, left, groups, zero_point(x))  # fmt: skip
-    return g, requantization.weighted(graph, node)
+    return Conv2d(n, h, w, c, oh, ow, o, kh, kw, stride_h, stride_w,
+                  dilation_h, dilation_w, top, left, groups, zero_point(x))  # fmt: skip
 
 
-def fully_connected(graph: Graph, node: Node) -> Structs:
-    """Geometry, every dimension but the last is a row, and the tail."""
+def fully_connected(graph: Graph, node: Node) -> FullyConnected:
+    """Geometry of fully_connected: every dimension but the last is a row."""
     x, weights = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
     o, i = weights.shape
-    g = FullyConnected(math.prod(x.shape) // i, i, o, zero_point(x))
-    return g, requantization.weighted(graph, node)
+    return FullyConnected(math.prod(x.shape) // i, i, o, zero_point(x))
 
 
 def pool2d(graph: Graph, node: Node) -> Structs:
@@ -196,14 +205,25 @@ def dequantize(graph: Graph, node: Node) -> Structs:
 
 def bind(graph: Graph, node: Node) -> Structs:
     """The structs the node's kernel takes; empty for operators that only move data."""
+    if neural_art.on_hardware(graph, node):
+        return _on_neural_art(graph, node)
     binder = _BIND.get(node.op)
     return () if binder is None else binder(graph, node)
 
 
+def _on_neural_art(graph: Graph, node: Node) -> Structs:
+    """The structs of a node whose Neural-ART parameters are settled."""
+    if node.op == "mean":
+        return (neural_art.mean(node, graph.tensors[node.inputs[0]].shape[3]),)
+    if node.op == "add":
+        return (neural_art.add(node, clamp_of(graph, node)),)
+    return geometry(graph, node), neural_art.weighted(node, clamp_of(graph, node))
+
+
 _BIND: Mapping[str, Callable[[Graph, Node], Structs]] = {
-    "conv2d": conv2d,
-    "depthwise_conv2d": conv2d,
-    "fully_connected": fully_connected,
+    "conv2d": weighted,
+    "depthwise_conv2d": weighted,
+    "fully_connected": weighted,
     "add": add,
     "mul": mul,
     "average_pool2d": pool2d,

@@ -77,6 +77,7 @@ _REQUANTIZING = (
     "mul",
     "mean",
     "mean_of_map",
+    "mean_of_map_flat",
     "requantize",
     "requantize_wide",
     "relu",
@@ -113,6 +114,7 @@ _DELEGATED = dict.fromkeys(_WEIGHTED, _XNNPACK) | {
     "mul": _XNNPACK,
     "mean": Arithmetic("mean_xnnpack", scale="float32"),
     "mean_of_map": Arithmetic("mean_xnnpack", scale="float32"),
+    "mean_of_map_flat": Arithmetic("mean_xnnpack", scale="float32"),
     "requantize": Arithmetic("rescale_xnnpack", scale="float32"),
     "quantize": Arithmetic("reciprocal_even"),
     "dequantize": Arithmetic("product"),
@@ -124,6 +126,7 @@ _ONNX = dict.fromkeys(_WEIGHTED, _FLOAT32) | {
     "dequantize_wide": Arithmetic("product"),
     "max_pool2d": Arithmetic("exact"),
 }
+_ON_NEURAL_ART = (*_WEIGHTED, "add", "mean_of_map", "mean_of_map_flat")
 
 _ALL = (
     Profile("tflm", "TFLite Micro reference kernels, CMSIS-NN", _TFLM),
@@ -136,6 +139,12 @@ _ALL = (
         dict.fromkeys(_REQUANTIZING, _SINGLE) | _OWN,
     ),
     Profile("onnx", "onnxruntime", _ONNX),
+    Profile(
+        "neural-art",
+        "ST's Neural-ART (STM32N6), given its parameters",
+        _TFLM | dict.fromkeys(_ON_NEURAL_ART, Arithmetic("neural_art")),
+        Accumulator(64, "wrap"),
+    ),
 )
 PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in _ALL})
 

@@ -14,13 +14,14 @@ MOVING = ("pad", "reshape", "transpose")
 
 _INTEGER = ("double_rounding", "double_rounding_up", "single_rounding")
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "conv2d": REQUANTIZE,
-    "depthwise_conv2d": REQUANTIZE,
-    "fully_connected": REQUANTIZE,
-    "add": (*_INTEGER, "add_xnnpack", "add_x86"),
+    "conv2d": (*REQUANTIZE, "neural_art"),
+    "depthwise_conv2d": (*REQUANTIZE, "neural_art"),
+    "fully_connected": (*REQUANTIZE, "neural_art"),
+    "add": (*_INTEGER, "add_xnnpack", "add_x86", "neural_art"),
     "mul": REQUANTIZE,
     "mean": (*REQUANTIZE, "mean_xnnpack"),
-    "mean_of_map": (*REQUANTIZE, "mean_xnnpack", "mean_x86"),
+    "mean_of_map": (*REQUANTIZE, "mean_xnnpack", "mean_x86", "neural_art"),
+    "mean_of_map_flat": (*REQUANTIZE, "mean_xnnpack", "neural_art"),
     "requantize": (*REQUANTIZE, "rescale_xnnpack"),
     "requantize_wide": REQUANTIZE,
     "relu": REQUANTIZE,
@@ -39,6 +40,7 @@ def variant(graph: Graph, node: Node) -> str:
     grouped_conv2d                more than one group
     fully_connected_per_channel   weights with a scale for each output
     mean_of_map                   over height and width, which are kept as 1x1
+    mean_of_map_flat              over height and width, which are dropped
     requantize                    quantize of codes, int8 or uint8 on both sides
     requantize_wide               quantize of codes, wider on one side
     dequantize_wide               of int16
@@ -51,8 +53,8 @@ def variant(graph: Graph, node: Node) -> str:
     if node.op == "fully_connected":
         scales = quantization(graph.tensors[node.inputs[1]]).scale
         return "fully_connected" if scales.size == 1 else "fully_connected_per_channel"
-    if node.op == "mean" and len(x.shape) == 4 and node.attributes["keep_dims"]:
-        return "mean_of_map" if node.attributes["axes"] == (1, 2) else "mean"
+    if node.op == "mean" and len(x.shape) == 4 and node.attributes["axes"] == (1, 2):
+        return "mean_of_map" if node.attributes["keep_dims"] else "mean_of_map_flat"
     if node.op == "quantize" and x.dtype != "float32":
         return "requantize" if x.dtype in eight and y.dtype in eight else "requantize_wide"
     if node.op == "dequantize":

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -79,9 +79,7 @@ def write_trace(folder: Path, tensors: Mapping[str, np.ndarray], graph: Graph) -
     folder    made when missing; ValueError when it holds anything
     returns   the number of tensors
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
-        raise ValueError(f"{folder}: trace folder must be empty; remove its files or name another")
+    _make_empty(folder)
     producer = {i: node for node in graph.nodes for i in node.outputs}
     index_of = {tensor.name: i for i, tensor in enumerate(graph.tensors)}
     entries = []
@@ -91,9 +89,25 @@ def write_trace(folder: Path, tensors: Mapping[str, np.ndarray], graph: Graph) -
         node = producer.get(index_of[name])
         entries.append({"file": file, "node": node.name if node else None,
                         **summary(graph.tensor(name), array)})  # fmt: skip
-    lines = ",\n  ".join(json.dumps(entry) for entry in entries)
-    head = json.dumps({"model": graph.name, "profile": graph.profile})[:-1]
-    (folder / "index.json").write_text(f'{head}, "tensors": [\n  {lines}\n]}}\n')
+    _write_index(folder, graph, entries)
+    return len(entries)
+
+
+def write_sums(folder: Path, sums: Iterable[tuple[str, np.ndarray]], graph: Graph) -> int:
+    """One .npy of raw sums per node, as `Session.raw_sums` gives them, and index.json.
+
+    folder    made when missing; ValueError when it holds anything
+    returns   the number of nodes
+    """
+    _make_empty(folder)
+    entries = []
+    for number, (name, array) in enumerate(sums):
+        file = f"{number:03d}_{_file_name(name)}.npy"
+        np.save(folder / file, array)
+        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+        entries.append({"file": file, "node": name, "shape": list(array.shape),
+                        "dtype": str(array.dtype), "sha256": digest})  # fmt: skip
+    _write_index(folder, graph, entries)
     return len(entries)
 
 
@@ -204,6 +218,18 @@ def _random(bits: np.random.PCG64, tensor: Tensor) -> np.ndarray:
     if dtype == np.bool_:
         return (raw & 1).astype(dtype).reshape(tensor.shape)
     return raw.view(dtype.newbyteorder("<")).astype(dtype).reshape(tensor.shape)
+
+
+def _make_empty(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise ValueError(f"{folder}: trace folder must be empty; remove its files or name another")
+
+
+def _write_index(folder: Path, graph: Graph, entries: list[dict[str, Any]]) -> None:
+    lines = ",\n  ".join(json.dumps(entry) for entry in entries)
+    head = json.dumps({"model": graph.name, "profile": graph.profile})[:-1]
+    (folder / "index.json").write_text(f'{head}, "tensors": [\n  {lines}\n]}}\n')
 
 
 def _file_name(name: str) -> str:

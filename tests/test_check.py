@@ -10,7 +10,7 @@ from broken_graphs import Change, graph, legal, node, scales, swapped, tensor
 from npusim.check import check
 from npusim.graph import ModelError
 
-PROFILES = "litert-ref, litert-x86, onnx, single-rounding, tflm, xnnpack"
+PROFILES = "litert-ref, litert-x86, neural-art, onnx, single-rounding, tflm, xnnpack"
 CASES: dict[str, tuple[Change, str]] = {
     # the graph's own fields
     "profile": (graph(profile="none"), f"profile: must be one of {PROFILES}, got 'none'"),

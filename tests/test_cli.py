@@ -262,8 +262,8 @@ def test_convert_reads_tflite_and_other_sizes(npusim_command, tmp_path):
         ("inspect MODEL --accumulator 8:clip", "npusim inspect: argument --accumulator: overflow "
          "must be wrap, saturate or error, got 'clip'; try npusim inspect --help"),
         ("inspect MODEL --profile tosa", "npusim inspect: argument --profile: invalid choice: "
-         "'tosa' (choose from 'litert-ref', 'litert-x86', 'onnx', 'single-rounding', 'tflm', "
-         "'xnnpack'); try npusim inspect --help"),
+         "'tosa' (choose from 'litert-ref', 'litert-x86', 'neural-art', 'onnx', 'single-rounding', "
+         "'tflm', 'xnnpack'); try npusim inspect --help"),
         ("inspect", "npusim inspect: the following arguments are required: MODEL; try npusim "
          "inspect --help"),
         ("run MODEL", "npusim run: one of the arguments --input --random is required; try npusim "

@@ -65,7 +65,8 @@ def adapt(session: Session, images: np.ndarray, statistics: Statistics | None = 
     images       (N, ..) unlabelled, codes or real numbers; 100 to 300 are enough
     statistics   of the source, from `measure_statistics`; those stored in the graph if None
     returns      counts; `session.snapshot()` is the adapted graph
-    raises       ValueError when there are no statistics, or of other nodes, or no images
+    raises       ValueError when there are no statistics, or of other nodes, or no images, or when
+                 the profile freezes a layer's coefficients
     The activations that one layer passes on are held for all images at once.
     """
     source = stored_statistics(session.graph) if statistics is None else statistics
@@ -140,6 +141,13 @@ def _check_source(session: Session, source: Statistics, names: Sequence[str]) ->
     if unknown:
         raise ValueError(
             f"adapt: statistics must be of nodes of graph {session.graph.name}, got {unknown[0]!r}"
+        )
+    frozen = [name for name in names if name not in session.requantization]
+    if frozen:
+        raise ValueError(
+            f"adapt: bias and multipliers of {frozen[0]} cannot change under profile "
+            f"{session.graph.profile}, whose coefficients are frozen in the compiled stream; adapt "
+            "under another profile and compile what comes of it"
         )
 
 

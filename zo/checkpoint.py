@@ -101,11 +101,12 @@ def _arrays(run: Run) -> dict[str, np.ndarray]:
             found[f"{t.name}:{part}"] = getattr(t.state, part)
         if t.form is not None:
             found[f"{t.name}:base"], found[f"{t.name}:unit"] = t.form
-        found[f"{t.node}:bias"] = session.biases[t.node]
-        found[f"{t.node}:shift"] = session.requantization[t.node].shift
-    if run.step.classifier is not None:
-        node = run.step.classifier.node
-        found[f"{node}:shift"] = session.requantization[node].shift
+        if t.node in session.requantization:  # else the profile freezes them
+            found[f"{t.node}:bias"] = session.biases[t.node]
+            found[f"{t.node}:shift"] = session.requantization[t.node].shift
+    head = "" if run.step.classifier is None else run.step.classifier.node
+    if head in session.requantization:
+        found[f"{head}:shift"] = session.requantization[head].shift
     return found
 
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from npusim import Graph, ModelError, Session
 from npusim.headroom import accumulator, accumulator_bound, order_matters
+from npusim.neural_art.stored import PROFILE as NEURAL_ART
+from npusim.neural_art.stored import on_hardware
 
 from .batch import Source
 from .classifier import Classifier, find_classifier
@@ -34,7 +36,8 @@ def prepare(
     """
     method, schedule = options.method, QScheduler() if scheduler is None else scheduler
     if method.recalibrate:
-        check_profile(session.graph.profile, "train")
+        frozen = any(on_hardware(session.graph, node) for node in session.graph.nodes)
+        check_profile(NEURAL_ART if frozen else session.graph.profile, "train")
     classifier = _classifier(session.graph, method)
     loss = _loss(method, classifier)
     _check_data(train, validation, loss, options.batch)
@@ -118,6 +121,8 @@ def _is_head_alone(
     if options.method.perturbation != "clip":
         return False
     node = graph.node(classifier.node)
+    if on_hardware(graph, node):  # its partial sums are rounded, so signs do not add up
+        return False
     bound = accumulator_bound(graph, node, frozenset(node.inputs[1:]))
     return not order_matters(bound, accumulator(graph))
 

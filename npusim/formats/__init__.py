@@ -3,13 +3,15 @@
 The format is found by what a file holds, not by what it is called.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from ..check import LAYOUTS
 from ..graph import Graph, ModelError
+from ..neural_art.settle import settle
 from ..profiles import find_profile
 from ..resize import resize
 from . import files
@@ -20,14 +22,17 @@ def load(
     profile: str | None = None,
     input_size: tuple[int, int] | None = None,
     layout: str | None = None,
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Graph:
     """The graph of a .tflite or npusim .h5 file, checked.
 
     profile      arithmetic to run it with; the file's own, or "tflm"
     input_size   (height, width) of the images: every shape is derived again
     layout       "NHWC" or "NCHW", the order of the images' dimensions; found in the graph if None
+    parameters   of the profile neural-art by node name, "*" for all, such as {"*": {"s0": 3}};
+                 those not given are derived (see docs/neural-art.md)
     raises       ModelError `file: node or tensor: rule, got value; remedy`, also for NHWC where the
-                 model says NCHW; ValueError for a profile or layout that does not exist
+                 model says NCHW; ValueError for a profile, layout or parameter that does not exist
     """
     if profile is not None:
         find_profile(profile)
@@ -38,10 +43,9 @@ def load(
     if layout == "NHWC" and graph.layout == "NCHW":
         raise ModelError(f"{name}: layout must be NCHW, as the model says, got NHWC; leave it out")
     graph = replace(graph, profile=profile or graph.profile, layout=layout or graph.layout)
-    if input_size is None:
-        return graph
     try:
-        return resize(graph, input_size)
+        graph = graph if input_size is None else resize(graph, input_size)
+        return settle(graph, parameters)
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from error
 

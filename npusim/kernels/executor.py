@@ -5,6 +5,7 @@ Nothing is specialised per model: one compiled function serves every graph.
 
 from ..jit import jit
 from . import table
+from .neural_art_steps import neural_art_step
 from .operands import copy
 from .steps import data_step, elementwise_step, reduction_step, weighted_step
 
@@ -45,5 +46,7 @@ def step(row, arena, constants, fault):
         elementwise_step(row, arena, constants)
     elif operation <= table.SOFTMAX_X86:
         reduction_step(row, arena, constants)
-    else:
+    elif operation <= table.RESCALE_XNNPACK:
         data_step(row, arena, constants)
+    else:
+        neural_art_step(row, arena, constants)

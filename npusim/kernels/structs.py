@@ -41,6 +41,10 @@ PIECE = 2048
 WRAP, SATURATE, ERROR = 0, 1, 2
 OVERFLOW = {"wrap": WRAP, "saturate": SATURATE, "error": ERROR}
 
+AWAY, EVEN, UP, FLOOR = 0, 1, 2, 3
+TIES = {"away": AWAY, "even": EVEN, "up": UP, "floor": FLOOR}
+"""How a right shift rounds: to nearest with ties away from zero, to even or up, or not at all."""
+
 
 class Rounding(NamedTuple):
     """Which rule makes the results of a row or a tensor.
@@ -222,6 +226,64 @@ class RescaleXnnpack(NamedTuple):
     y_zero_point: int
     act_min: int
     act_max: int
+
+
+class NeuralArt(NamedTuple):
+    """Neural-ART's tail of a weighted operator, and the pieces its sums are made in.
+
+    a_c, bc_c      int32 (O,): coefficients of the second and third stage
+    runs           int64 (S, 3): first product and number of products along (KH, KW, I), and 1 where
+                   a piece ends
+    s0, s1, s2     right shifts of the three stages
+    a2             coefficient of the third stage
+    partial_bits   16 or 24: what passes from piece to piece
+    round0..2      one of TIES for each stage
+    """
+
+    a_c: np.ndarray
+    bc_c: np.ndarray
+    runs: np.ndarray
+    s0: int
+    s1: int
+    s2: int
+    a2: int
+    partial_bits: int
+    round0: int
+    round1: int
+    round2: int
+    act_min: int
+    act_max: int
+
+
+class NeuralArtAdd(NamedTuple):
+    """ADD in one ARITH unit: operands times a and b, plus c; round0 is that of the operands."""
+
+    a: int
+    b: int
+    c: int
+    a_shift: int
+    b_shift: int
+    c_shift: int
+    shift: int
+    round0: int
+    round1: int
+    act_min: int
+    act_max: int
+
+
+class NeuralArtMean(NamedTuple):
+    """Global average: POOL (mulval, pool_shift), then ARITH (a, c, shift); `cells` of a map."""
+
+    cells: int
+    channels: int
+    mulval: int
+    pool_shift: int
+    a: int
+    c: int
+    shift: int
+    round0: int
+    round1: int
+    round2: int
 
 
 class Quantize(NamedTuple):

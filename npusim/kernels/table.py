@@ -42,6 +42,11 @@ OPERATIONS = (
     *(f"dequantize_{code}" for code in CODE_TYPES),
     *(f"rescale_{x}_{y}" for x, y in RESCALES),
     "rescale_xnnpack",
+    "neural_art_conv2d",
+    "neural_art_depthwise_conv2d",
+    "neural_art_fully_connected",
+    "neural_art_add",
+    "neural_art_mean",
 )
 (
     CONV2D,
@@ -67,6 +72,13 @@ OPERATIONS = (
 DEQUANTIZE = QUANTIZE + len(CODE_TYPES)
 RESCALE = DEQUANTIZE + len(CODE_TYPES)
 RESCALE_XNNPACK = RESCALE + len(RESCALES)
+(
+    NEURAL_ART_CONV2D,
+    NEURAL_ART_DEPTHWISE_CONV2D,
+    NEURAL_ART_FULLY_CONNECTED,
+    NEURAL_ART_ADD,
+    NEURAL_ART_MEAN,
+) = range(RESCALE_XNNPACK + 1, RESCALE_XNNPACK + 6)
 
 ARENA, CONSTANTS = 0, 1
 
@@ -76,5 +88,5 @@ X, WEIGHTS, Y, BIAS, MULTIPLIER, SHIFT, SCALE, SCRATCH, SUMS, V0, V1, V2 = range
 PARAMETERS = OPERANDS + 12 * OPERAND_COLUMNS
 TAIL = 6
 """Numbers of a Requantization: zero point, clamp, rounding."""
-WIDTH = PARAMETERS + 17 + TAIL + 2
-"""The longest list of numbers: Conv2d, the tail, Accumulation."""
+WIDTH = PARAMETERS + 17 + 10
+"""The longest list of numbers: Conv2d and the tail of NeuralArt."""

@@ -19,12 +19,16 @@ from ..kernels.structs import (
     AddXnnpack,
     Mean,
     MeanXnnpack,
+    NeuralArtAdd,
+    NeuralArtMean,
     Quantize,
     Rescale,
     RescaleXnnpack,
     Softmax,
     SoftmaxX86,
 )
+from ..neural_art.stored import on_hardware
+from . import neural_art
 from .elementwise import add, mul, rescale
 from .layout import pad, reshape, transpose
 from .mean import mean
@@ -77,6 +81,8 @@ _BY_STRUCT: Mapping[type, Callable[..., np.ndarray]] = {
     AddXnnpack: add_xnnpack,
     Mean: mean,
     MeanXnnpack: mean_xnnpack,
+    NeuralArtAdd: neural_art.add,
+    NeuralArtMean: neural_art.mean,
     Quantize: quantize,
     Rescale: rescale,
     RescaleXnnpack: rescale_xnnpack,
@@ -124,6 +130,8 @@ def _run(
 ) -> np.ndarray:
     if node.op in _WEIGHTED:
         x, weights = inputs[:2]
+        if on_hardware(graph, node):
+            return _stacked(graph, node, neural_art.FUNCTIONS[node.op](x, weights, *structs))
         bias = inputs[2].reshape(-1) if len(inputs) > 2 else np.zeros(structs[1].shift.shape, int)
         return _stacked(graph, node, _WEIGHTED[node.op](x, weights, bias, *structs, a))
     if node.op in _MIXES_IMAGES or _has_blocks(structs):

@@ -11,6 +11,7 @@ from npusim.constants import with_biases
 from npusim.graph import Accumulator, Quantization, Tensor
 from npusim.kernels import table
 from npusim.kernels.steps import halves
+from npusim.neural_art.settle import settle
 from npusim.plan import build_plan
 
 IMAGE = activation((2, 5, 6, 4), 0.1, 3)
@@ -81,6 +82,11 @@ GRAPHS = {
     "add_xnnpack": delegated("add", [IMAGE, activation((6, 1), 0.3, 5)], activation="relu"),
     "mean_xnnpack": delegated("mean", [IMAGE], axes=(1, 3), keep_dims=False),
     "rescale_xnnpack": delegated("quantize", [IMAGE]),
+}
+AVERAGE = one_node("mean", [IMAGE], OTHER, axes=(1, 2), keep_dims=True)
+GRAPHS |= {
+    f"neural_art_{name}": settle(replace(g, profile="neural-art"))
+    for name, g in {**PLAIN_GRAPHS, "add": GRAPHS["add"], "mean": AVERAGE}.items()
 }
 MOVES = [
     (op, dtype, attributes)

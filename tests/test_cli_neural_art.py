@@ -1,0 +1,109 @@
+"""The command under the profile neural-art: parameters from a file, their labels, raw sums."""
+
+import json
+
+import numpy as np
+import pytest
+
+import npusim
+from npusim.cli import main
+from npusim.describe import describe
+from npusim.models import digits_cnn
+
+HEAD = "fully_connected_0"
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "digits.h5"
+    npusim.save(digits_cnn(), path)
+    return path
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs the command: (exit code, standard output, standard error)."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def given(tmp_path, parameters):
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(parameters))
+    return ("--profile", "neural-art", "--parameters", path)
+
+
+def test_inspect_labels_what_is_given_and_what_derived(command, model, tmp_path):
+    options = given(tmp_path, {HEAD: {"s0": 3}, "*": {"ties": "even"}})
+    code, out, _ = command("inspect", model, *options)
+    lines = {line.split(":")[0]: line for line in out.splitlines()}
+    head = lines[HEAD]
+    assert code == 0
+    assert head.startswith(f"{HEAD}: given s0 3, ties even/even/even; derived stages 3, f ")
+    assert "profile neural-art, accumulator exact sums" in out
+    assert "bits; a board shows 24" in out
+    assert lines["conv2d_0"].startswith("conv2d_0: given ties even/even/even; derived stages 3, s0")
+
+
+def test_inspect_json_holds_every_value(command, model, tmp_path):
+    _, out, _ = command("inspect", model, "--json", *given(tmp_path, {HEAD: {"s0": 3}}))
+    layers = {layer["node"]: layer for layer in json.loads(out)["layers"]}
+    head = layers[HEAD]["neural_art"]
+    assert head["s0"] == {"values": [3], "origin": "given"}
+    assert head["ties"] == {"values": ["away", "away", "away"], "origin": "derived"}
+    assert len(head["A_c"]["values"]) == 10
+    assert layers[HEAD]["rounding"] == "neural_art"
+    assert list(layers["mean_0"]["neural_art"]) == [
+        "cells", "mulval", "k", "A", "q", "C", "ties", "product_rounding",
+    ]  # fmt: skip
+
+
+def test_parameters_change_what_runs(command, model, tmp_path):
+    digests = [
+        command("run", model, "--random", 1, *given(tmp_path, {"*": {"s0": s0}}))[1]
+        for s0 in (1, 6)
+    ]
+    assert digests[0] != digests[1]
+
+
+def test_converted_model_keeps_its_parameters(command, model, tmp_path):
+    options = given(tmp_path, {HEAD: {"s0": 3}})
+    assert command("convert", model, tmp_path / "m.h5", *options)[0] == 0
+    layers = {layer.node: layer for layer in describe(npusim.load(tmp_path / "m.h5")).layers}
+    labels = {p.name: p for p in layers[HEAD].neural_art}
+    assert labels["s0"] == ("s0", (3,), "given")
+    assert labels["s1"].origin == "derived"
+
+
+def test_run_writes_raw_sums(command, model, tmp_path):
+    folder = tmp_path / "sums"
+    code, _, err = command("run", model, "--random", 1, "--raw-sums", folder,
+                           "--profile", "neural-art")  # fmt: skip
+    index = json.loads((folder / "index.json").read_text())
+    names = [entry["node"] for entry in index["tensors"]]
+    assert code == 0
+    assert err.endswith(f"sums of {len(names)} nodes, listed in index.json\n")
+    assert names[-1] == HEAD
+    sums = np.load(folder / index["tensors"][-1]["file"])
+    assert (sums.dtype, sums.shape) == (np.int32, (1, 10))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--profile", "tflm"), "npusim: parameters: profile must be neural-art to take any, "
+         "got tflm"),
+        (("--profile", "neural-art"), "npusim: parameters: nodes must be of *, conv2d_0, "),
+    ],
+)  # fmt: skip
+def test_wrong_parameters_are_one_line(command, model, tmp_path, arguments, message):
+    path = given(tmp_path, {"conv": {"s0": 3}})[-1]
+    code, _, err = command("inspect", model, *arguments, "--parameters", path)
+    assert code == 2
+    assert err.startswith(message)
+    assert err.count("\n") == 1
