@@ -15,6 +15,7 @@ ORDER = [
     "kernels.arith",
     "kernels",
     "graph",
+    "digest",
     "multiplier",
     "affine",
     "profiles",
