@@ -43,7 +43,7 @@ def read_inputs(
         return _read_raw(path, graph)
     if suffix not in (".npy", ".npz"):
         raise ValueError(f"{source}: input must be {INPUT_KINDS}, got {suffix or 'no suffix'}")
-    arrays = _read_numpy(path)
+    arrays = read_numpy(path)
     chosen = _choose(arrays, key, graph, source)
     _refuse_unused(normalization, [chosen[t.name].dtype for t in _inputs(graph)], source)
     return {t.name: _with_batch(_pixels(chosen[t.name], graph, t, pixels, source), t)
@@ -120,7 +120,7 @@ def _split(source: str) -> tuple[Path, str | None]:
     return (Path(head + ".npz"), key) if mark else (Path(source), None)
 
 
-def _read_numpy(path: Path) -> dict[str, np.ndarray]:
+def read_numpy(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a .npy (under the name "") or .npz file; pickles are refused."""
     try:
         loaded = np.load(path, allow_pickle=False)
