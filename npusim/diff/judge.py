@@ -16,6 +16,7 @@ from .case import Alone, Case
 from .causes import Cause, explain
 from .figures import figures, subtract
 from .heat import maps
+from .histogram import histogram
 from .matching import Pair
 from .places import place
 from .replay import Part, leading_to
@@ -189,7 +190,7 @@ def _with_place(judged: Judged, expected: Expectation, pair: Pair) -> Judged:
     assert pair.fitted is not None
     difference = subtract(expected.values, pair.fitted.values)
     found = place(expected.values, pair.fitted.values, difference)
-    return replace(judged, place=found, maps=maps(difference))
+    return replace(judged, place=found, maps=maps(difference), histogram=histogram(difference))
 
 
 def _remember(seen: Seen, pair: Pair, actual: np.ndarray, meant: np.ndarray) -> None:

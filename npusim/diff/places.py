@@ -36,14 +36,25 @@ class Spread:
         """The index with the most differing elements."""
         return int(np.argmax(self.counts))
 
+    @property
+    def telling(self) -> bool:
+        """Whether some indices stand out."""
+        return len(self.touched) < len(self.counts) or self._outstanding
+
+    @property
+    def _outstanding(self) -> bool:
+        """Whether one index has far more than its part."""
+        share = max(self.counts) / max(sum(self.counts), 1)
+        return share > max(2 / len(self.counts), 0.2)
+
     def __str__(self) -> str:
         """Such as "2 of 64 channels: 3, 17"; "row 0 has 71 %"; "all 8 rows" """
-        touched, length, total = self.touched, len(self.counts), sum(self.counts)
+        touched, length = self.touched, len(self.counts)
         if len(touched) < length and len(touched) <= FEW:
             listed = ", ".join(map(str, touched))
             return f"{len(touched)} of {length} {self.axis}s: {listed}"
-        share = self.counts[self.heaviest] / total
-        if share > 2 / len(touched) and share > 0.2:
+        if self._outstanding:
+            share = max(self.counts) / sum(self.counts)
             return f"{self.axis} {self.heaviest} has {100 * share:.0f} %"
         if len(touched) == length:
             return f"all {length} {self.axis}s"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from .causes import Cause
 from .figures import Figures
 from .heat import Map
+from .histogram import Bar
 from .places import Place
 
 EQUAL = "equal"
@@ -37,6 +38,7 @@ class Judged:
     stated           what the two sides say about the node that is not the same
     place            where B differs, by `own` where it departs, else by `total`
     maps             pictures of that
+    histogram        of the same differences
     reason           why it is unfit; "" otherwise
     """
 
@@ -56,6 +58,7 @@ class Judged:
     stated: tuple[str, ...] = ()
     place: Place | None = None
     maps: tuple[Map, ...] = ()
+    histogram: tuple[Bar, ...] = ()
     reason: str = ""
 
     @property
