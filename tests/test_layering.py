@@ -49,10 +49,16 @@ ORDER = [
     "describe",
     "describe_page",
     "__init__",
+    "models",
+    "golden",
+    "diff",
+    "demo",
     "command_line",
     "commands",
+    "golden_command",
+    "diff_command",
+    "demo_command",
     "cli",
-    "models",
 ]
 
 # real numbers in and out (quantize, dequantize), and the float warm-up of a new head

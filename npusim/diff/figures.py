@@ -112,4 +112,6 @@ def _bias(difference: np.ndarray) -> float:
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float | None:
     norms = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
-    return float(np.dot(a.ravel(), b.ravel())) / norms if norms else None
+    if not norms:
+        return None
+    return 1.0 if np.array_equal(a, b) else float(np.dot(a.ravel(), b.ravel())) / norms

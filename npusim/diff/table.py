@@ -46,7 +46,10 @@ COLUMNS = (
 
 
 def page(
-    report: Report, gate: tuple[Limit, ...], stopped: Sequence[Excess], console: Console | None
+    report: Report,
+    gate: tuple[Limit, ...] = (),
+    stopped: Sequence[Excess] = (),
+    console: Console | None = None,
 ) -> str:
     """The report as text for `console`; for standard output if None."""
     console = console or Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
