@@ -33,14 +33,12 @@ class Dumped(NamedTuple):
 
     graph    what it should have computed
     tensors  name -> values, inputs first, in the order of execution
-    faulty   name of the tensor with the fault
-    kind     of cause
+    faults   tensor with a fault -> kind of cause, in that order
     """
 
     graph: Graph
     tensors: Mapping[str, np.ndarray]
-    faulty: str
-    kind: str
+    faults: Mapping[str, str]
 
 
 class Fault(NamedTuple):
@@ -105,27 +103,42 @@ def healthy(graph: Graph, seed: int) -> Values:
     return values
 
 
-def dump(name: str, seed: int) -> Dumped:
-    """What a device with a fault of FAULTS dumps; everything is drawn from the seed."""
-    fault = FAULTS[name]
-    fewest = FEWEST_TIES if fault.ties else FEWEST
-    rng = np.random.default_rng([seed, *name.encode()])
+def dump(seed: int, *names: str) -> Dumped:
+    """What a device with faults of FAULTS dumps, one behind the other; drawn from the seed."""
+    rng = np.random.default_rng([seed, *"".join(names).encode()])
     for attempt in range(100):
         graph = network(100 * seed + attempt)
-        graph = with_ties(graph) if fault.ties else graph
-        values = healthy(graph, seed)
-        for k in rng.permutation(len(graph.nodes)).tolist():
-            node = graph.nodes[k]
-            right = values[node.outputs[0]]
-            wrong = fault.make(rng, graph, node, values) if node.op in fault.ops else None
-            if wrong is not None and np.count_nonzero(wrong != right) >= fewest:
-                if not fault.dumped:
-                    values[node.outputs[0]] = wrong
-                    run(graph, values, range(k + 1, len(graph.nodes)))
-                values[node.outputs[0]] = wrong
-                faulty = graph.tensors[node.outputs[0]].name
-                return Dumped(graph, named(graph, values), faulty, fault.kind)
-    raise AssertionError(f"no network of seed {seed} shows the fault {name}")
+        graph = with_ties(graph) if any(FAULTS[name].ties for name in names) else graph
+        values, dumped = healthy(graph, seed), {}
+        faults: dict[str, str] = {}
+        first = 0
+        for name in names:
+            found = _inject(rng, graph, values, FAULTS[name], first)
+            if found is not None:
+                node, wrong = found
+                first = node + 1
+                output = graph.nodes[node].outputs[0]
+                faults[graph.tensors[output].name] = FAULTS[name].kind
+                dumped[output] = wrong
+                if not FAULTS[name].dumped:
+                    values[output] = wrong
+                    run(graph, values, range(first, len(graph.nodes)))
+        if len(faults) == len(names):
+            return Dumped(graph, named(graph, values | dumped), faults)
+    raise AssertionError(f"no network of seed {seed} shows the faults {names}")
+
+
+def _inject(
+    rng: Any, graph: Graph, values: Values, fault: Fault, first: int
+) -> tuple[int, np.ndarray] | None:
+    """A node from `first` on with the fault, and its wrong output; None if none shows it."""
+    fewest = FEWEST_TIES if fault.ties else FEWEST
+    for k in first + rng.permutation(len(graph.nodes) - first):
+        node = graph.nodes[k]
+        wrong = fault.make(rng, graph, node, values) if node.op in fault.ops else None
+        if wrong is not None and np.count_nonzero(wrong != values[node.outputs[0]]) >= fewest:
+            return int(k), wrong
+    return None
 
 
 def named(graph: Graph, values: Values) -> dict[str, np.ndarray]:

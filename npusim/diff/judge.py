@@ -13,7 +13,7 @@ import numpy as np
 from ..graph import Graph, ModelError
 from ..parameters import LIMITS
 from .case import Alone, Case
-from .causes import Cause, explain
+from .causes import UNKNOWN, Cause, explain
 from .figures import figures, subtract
 from .heat import maps
 from .histogram import histogram
@@ -119,17 +119,33 @@ def _by_model(reference: Reference, pair: Pair, blank: Judged, seen: Seen) -> Ju
     assert pair.fitted is not None
     actual = pair.fitted.values
     candidates = list(_expectations(reference, blank.name, seen))
-    counts = [np.count_nonzero(subtract(c.values, actual)) for c in candidates]
-    best = candidates[int(np.argmin(counts))]
-    own = figures(best.values, actual, pair.wanted.quantization)
-    judged = replace(blank, own=own, judged_from=best.judged_from)
-    if not own.differing:
-        _remember(seen, pair, actual, actual)
-        shown = Expectation(reference.values[blank.name])
-        return _with_place(replace(judged, verdict=INHERITED), shown, pair)
-    cause = _cause(reference, pair, best)
+    for candidate in candidates:
+        if not np.count_nonzero(subtract(candidate.values, actual)):
+            _remember(seen, pair, actual, actual)
+            own = figures(candidate.values, actual, pair.wanted.quantization)
+            judged = replace(blank, own=own, judged_from=candidate.judged_from, verdict=INHERITED)
+            return _with_place(judged, Expectation(reference.values[blank.name]), pair)
+    best, cause = _best(reference, pair, candidates)
     _remember(seen, pair, actual, best.values if cause.whole else actual)
-    return _with_place(replace(judged, verdict=DEPARTS, cause=cause), best, pair)
+    own = figures(best.values, actual, pair.wanted.quantization)
+    judged = replace(blank, own=own, judged_from=best.judged_from, verdict=DEPARTS, cause=cause)
+    return _with_place(judged, best, pair)
+
+
+def _best(
+    reference: Reference, pair: Pair, candidates: Sequence[Expectation]
+) -> tuple[Expectation, Cause]:
+    """The first expectation from which the departure has a cause; else the nearest one."""
+    assert pair.fitted is not None
+    causes = []
+    for candidate in candidates:
+        causes.append(_cause(reference, pair, candidate))
+        if causes[-1].kind != UNKNOWN:
+            return candidate, causes[-1]
+    actual = pair.fitted.values
+    counts = [np.count_nonzero(subtract(c.values, actual)) for c in candidates]
+    nearest = int(np.argmin(counts))
+    return candidates[nearest], causes[nearest]
 
 
 def _expectations(reference: Reference, name: str, seen: Seen) -> Iterator[Expectation]:
@@ -137,10 +153,13 @@ def _expectations(reference: Reference, name: str, seen: Seen) -> Iterator[Expec
     assert reference.graph is not None
     if name in reference.makers:
         part = leading_to(reference.graph, name, seen.dumped.keys() | seen.meant.keys())
-        for known in (seen.dumped, seen.meant):
-            made = _made(reference, part, known)
-            if made is not None:
-                yield made
+        made = _made(reference, part, seen.dumped)
+        if made is not None:
+            yield made
+        if any(seen.meant.get(i) is not seen.dumped.get(i) for i in part.inputs):
+            meant = _made(reference, part, seen.meant)
+            if meant is not None:
+                yield meant
         inputs = {i: reference.values[i] for i in part.inputs if i in reference.values}
         alone = Alone(part, inputs) if _is_alone(part, inputs) else None
         yield Expectation(reference.values[name], "A's inputs", alone)
@@ -196,9 +215,11 @@ def _with_place(judged: Judged, expected: Expectation, pair: Pair) -> Judged:
 def _remember(seen: Seen, pair: Pair, actual: np.ndarray, meant: np.ndarray) -> None:
     """Keep B's tensor for the nodes that read it, where the model's type can hold it."""
     dtype = np.dtype(pair.wanted.dtype)
-    for kept, values in ((seen.dumped, actual), (seen.meant, meant)):
-        if _holds(dtype, values):
-            kept[pair.wanted.name] = values.astype(dtype)
+    name = pair.wanted.name
+    if _holds(dtype, actual):
+        seen.dumped[name] = seen.meant[name] = actual.astype(dtype)
+    if meant is not actual and _holds(dtype, meant):
+        seen.meant[name] = meant.astype(dtype)
 
 
 def _holds(dtype: np.dtype, values: np.ndarray) -> bool:

@@ -11,6 +11,8 @@ from ..case import FITTED, SIMULATED, SYMPTOM, Alone, Case, Explanation
 from ..ideal import exact_sums
 
 NARROWEST = 10
+LIKELY = 1e-3
+"""Chance above which a coincidence is no evidence."""
 
 
 def limits(case: Case) -> Iterator[Explanation]:
@@ -86,6 +88,9 @@ def _beyond(case: Case) -> Iterator[Explanation]:
     low, high = int(case.expected.min()), int(case.expected.max())
     below = (case.expected == low) & (case.actual < low)
     above = (case.expected == high) & (case.actual > high)
+    ends = (case.expected == low) | (case.expected == high)
+    if _by_chance(case, ends):
+        return
     sentence = f"codes go on beyond {low} .. {high}, where A's end: an activation is not applied"
     consistent = ~case.differing | below | above
     yield Explanation("clamp", sentence, "", consistent, SYMPTOM)
@@ -95,5 +100,13 @@ def _at_ends(case: Case) -> Iterator[Explanation]:
     """All differences at the ends of the type."""
     low, high = case.limits
     ends = (case.actual == low) | (case.actual == high)
+    if _by_chance(case, ends):
+        return
     sentence = f"every differing code is at the end of the type, {low} or {high}: saturation"
     yield Explanation("accumulator", sentence, "", ~case.differing | ends, SYMPTOM)
+
+
+def _by_chance(case: Case, ends: np.ndarray) -> bool:
+    """Whether so many differing elements may well all be at the ends, as many others are."""
+    chance = np.count_nonzero(ends) / ends.size
+    return bool(chance ** np.count_nonzero(case.differing) > LIKELY)
