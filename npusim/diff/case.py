@@ -96,6 +96,7 @@ class Explanation:
     consistent  bool, elements whose actual code the cause accounts for, equal ones included
     basis       SIMULATED, FITTED or SYMPTOM
     freedom     numbers that were fitted to the codes
+    unsure      elements counted as consistent of which the cause says nothing
     """
 
     kind: str
@@ -104,3 +105,4 @@ class Explanation:
     consistent: np.ndarray
     basis: str
     freedom: int = 0
+    unsure: int = 0

@@ -1,5 +1,6 @@
 """Two sides, tensor by tensor."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -66,7 +67,7 @@ def _side_a(
     if graph is None:
         wanted = [Wanted(d.name, d.values.shape, _dtype(d.values, d.raw), None) for d in a.dumps]
         return wanted, {d.name: d.values.view(_dtype(d.values, d.raw)) for d in a.dumps}
-    matching = match(list(_wanted(graph)), a.dumps, {}, layout)
+    matching = match(_wanted(graph, a), a.dumps, {}, layout)
     notes += _said(matching, "A")
     fitted = {p.wanted.name: p.fitted for p in matching.pairs if p.fitted is not None}
     values = {name: f.values for name, f in fitted.items()}
@@ -78,12 +79,22 @@ def _dtype(values: np.ndarray, raw: bool) -> str:
     return "int8" if raw else values.dtype.name
 
 
-def _wanted(graph: Graph) -> Iterator[Wanted]:
-    """A graph's inputs and activations in the order of execution."""
-    made = ((i, node.name) for node in graph.nodes for i in node.outputs)
-    for i, node in (*((i, "") for i in graph.inputs), *made):
-        t = graph.tensors[i]
-        yield Wanted(t.name, t.shape, t.dtype, t.quantization, node)
+def _wanted(graph: Graph, side: Side) -> list[Wanted]:
+    """A graph's inputs and activations in the order of execution, for the batch of a side."""
+    made = [(i, node.name) for node in graph.nodes for i in node.outputs]
+    tensors = [(graph.tensors[i], node) for i, node in (*((i, "") for i in graph.inputs), *made)]
+    counts = Counter(
+        len(dump.values) // t.shape[0]
+        for dump in side.dumps
+        for t, _ in tensors
+        if not dump.raw and t.shape and dump.values.shape[1:] == t.shape[1:]
+    )
+    batches = counts.most_common(1)[0][0] if counts else 1
+    return [
+        Wanted(t.name, (batches * t.shape[0], *t.shape[1:]) if t.shape else (), t.dtype,
+               t.quantization, node)
+        for t, node in tensors
+    ]  # fmt: skip
 
 
 def _reference(

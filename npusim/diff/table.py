@@ -18,6 +18,7 @@ TEXT_WIDTH = 80
 SHORTEST_NAME = 12
 LABEL = 10
 FEW = 8
+FIRST_TO_GO = ("mean", "bias", "share", "own", "max", "differ")
 STYLES = {EQUAL: "", INHERITED: "dim", DEPARTS: "bold red", FOLLOWS: "yellow", UNFIT: "bold red"}
 
 
@@ -126,16 +127,30 @@ def _heading(report: Report) -> Iterator[str]:
 
 
 def _table(report: Report, width: int) -> Table:
+    """A line per tensor; columns that a narrow terminal cannot hold are left out."""
     cells = {c.header: [c.cell(t) for t in report.tensors] for c in COLUMNS}
-    taken = sum(max(map(len, (h, *cells[h]))) + GAP for h in cells if h != "tensor")
+    widths = {header: max(map(len, (header, *texts))) + GAP for header, texts in cells.items()}
+    kept = [c for c in COLUMNS if c.header not in _left_out(widths, width)]
+    taken = sum(widths[c.header] for c in kept[1:])
     room = max(width - taken, SHORTEST_NAME)
-    cells["tensor"] = [shortened(name, room) for name in cells["tensor"]]
+    cells["tensor"] = [shortened(name, room - GAP) for name in cells["tensor"]]
     table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
-    for column in COLUMNS:
+    for column in kept:
         table.add_column(column.header, justify=column.justify, no_wrap=True)  # type: ignore[arg-type]
-    for tensor, row in zip(report.tensors, zip(*cells.values(), strict=True), strict=True):
+    rows = zip(*(cells[c.header] for c in kept), strict=True)
+    for tensor, row in zip(report.tensors, rows, strict=True):
         table.add_row(*map(Text, row), style=STYLES[tensor.verdict] or None)
     return table
+
+
+def _left_out(widths: dict[str, int], width: int) -> set[str]:
+    """The fewest columns, in the order of FIRST_TO_GO, without which the rest fits."""
+    others = {header: w for header, w in widths.items() if header != "tensor"}
+    for header in FIRST_TO_GO:
+        if SHORTEST_NAME + sum(others.values()) <= width:
+            break
+        del others[header]
+    return widths.keys() - others.keys() - {"tensor"}
 
 
 def _explanations(report: Report) -> Iterator[str]:

@@ -64,7 +64,8 @@ def explain(case: Case) -> Cause:
             accounted = total - int(np.count_nonzero(~found.consistent & case.differing))
             if left > MOST_LEFT * total or accounted < max(PER_FREEDOM * found.freedom, 1):
                 continue
-            rank = int(left > HARDLY_ANY * total), BASES.index(found.basis), left, found.freedom
+            rough, basis = int(left > HARDLY_ANY * total), BASES.index(found.basis)
+            rank = rough, basis, left + found.unsure, found.freedom
             if best is None or rank < best[0]:
                 best = rank, found
     if best is None:

@@ -116,7 +116,8 @@ def _moved(case: Case, down: int, right: int) -> Iterator[Explanation]:
         return
     ways = [_way(down, "row", "down", "up"), _way(right, "column", "right", "left")]
     sentence = f"the image is moved {' and '.join(filter(None, ways))}"
-    yield Explanation("shift", sentence, "", consistent, FITTED, 1)
+    unsure = consistent.size - consistent[here].size
+    yield Explanation("shift", sentence, "", consistent, FITTED, 1, unsure)
 
 
 def _way(steps: int, unit: str, positive: str, negative: str) -> str:
@@ -143,4 +144,4 @@ def _moved_memory(case: Case) -> Iterator[Explanation]:
             way = "later" if distance > 0 else "earlier"
             sentence = f"the codes stand {abs(distance)} elements {way} in memory: a wrong address"
             shaped = consistent.reshape(case.actual.shape)
-            yield Explanation("shift", sentence, "", shaped, FITTED, 1)
+            yield Explanation("shift", sentence, "", shaped, FITTED, 1, abs(distance))
