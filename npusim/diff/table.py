@@ -59,7 +59,8 @@ def page(
         console.print(_table(report, console.width))
         _print(console, _explanations(report))
         _print(console, _remarks(report))
-        _print(console, verdict_lines(report, gate, stopped))
+        for line in verdict_lines(report, gate, stopped):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 

@@ -69,7 +69,9 @@ def explain(case: Case) -> Cause:
             if best is None or rank < best[0]:
                 best = rank, found
     if best is None:
-        return Cause(UNKNOWN, "no single cause accounts for the differences", "", "", 0.0, False)
+        hint = "" if case.alone else "; more can be tried with the model"
+        sentence = f"no single cause accounts for the differences{hint}"
+        return Cause(UNKNOWN, sentence, "", "", 0.0, False)
     return _cause(case, best[1], total)
 
 
