@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -173,7 +173,7 @@ def _open(arguments: argparse.Namespace) -> Opened:
 
 def _inputs(
     graph: Graph, other: Side | None, side: str, arguments: argparse.Namespace
-) -> tuple[dict[str, np.ndarray], list[str]]:
+) -> tuple[Mapping[str, np.ndarray], list[str]]:
     """Inputs of a model that is run now, and where they are from unless they were named."""
     if arguments.input is not None or arguments.random is not None:
         return model_inputs(graph, arguments), []
