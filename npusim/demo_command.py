@@ -23,9 +23,9 @@ examples:
 """
 
 STORY = """\
-A digit reader was recorded as TFLite Micro runs it, {images} images: {golden}
-A device ran it too, and left its tensors behind:            {device}
-It reads {agreement} of {images} digits as the reference does. What is different?
+A digit reader was recorded as TFLite Micro runs it: {golden}
+A device ran it too, and left its tensors behind:    {device}
+It reads {agreement} of {images} digits as the reference does. Is it the same?
 
   npusim diff {golden} {device} \\
               --model {model} --html {page}

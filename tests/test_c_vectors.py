@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -12,6 +13,7 @@ from graphs import Draft, codes
 
 from npusim import golden, models
 from npusim.golden.c_vectors import write_c_vectors
+from npusim.parameters import bind
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-pedantic",
@@ -187,6 +189,20 @@ def test_folder_that_holds_files_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="folder must be empty; remove its files or name another"):
         vectors(tmp_path)
+
+
+@pytest.mark.parametrize("profile", ["tflm", "xnnpack"])
+def test_factors_stand_there_as_real_numbers_too(compiler, tmp_path, profile):
+    graph = replace(every_layer(), profile=profile)
+    vectors(tmp_path, graph)
+    text = (tmp_path / "conv2d_0.h").read_text()
+    found = re.search(r"double conv2d_0_scale\[6\] = \{(.*?)\};", text, re.S)[1]
+    actual = [float.fromhex(number) for number in found.replace(",", " ").split()]
+    r = bind(graph, graph.nodes[0])[1]
+    rule = "float32_even" if profile == "xnnpack" else "double_rounding"
+    assert actual == r.scale.tolist()
+    assert f'.rounding = "{rule}",' in text
+    assert check(compiler, tmp_path, NOTHING)[0] == 1
 
 
 def test_smallest_int32_is_written_so_that_c_can_read_it(compiler, tmp_path):

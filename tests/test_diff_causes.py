@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import faulty_device
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from npusim.diff.case import Case
 from npusim.diff.causes import explain
 from npusim.golden import record
 from npusim.graph import Quantization
+from npusim.rules import arithmetic
 
 SEEDS = range(20)
 # faults that only the model can tell from others; without it they are unknown, or look like these
@@ -75,6 +79,26 @@ def test_second_fault_is_not_hidden_by_the_first(pair):
         report = compared(dumped)
         assert kinds(report) == dumped.faults, f"seed {seed}"
         assert [t.name for t in report.departures] == list(dumped.faults)
+
+
+@pytest.mark.parametrize("profile", ["litert-x86", "xnnpack", "single-rounding"])
+def test_device_of_another_profile_is_told_by_its_rules(profile):
+    """The rules that are named always include the device's."""
+    departures = 0
+    for seed in SEEDS:
+        graph = faulty_device.network(seed)
+        graph = faulty_device.with_ties(graph) if seed % 2 else graph
+        device = replace(graph, profile=profile)
+        inputs = faulty_device.codes(graph, 3, seed)
+        sides = [of_golden(g.profile, record(g, inputs, threads=1)) for g in (graph, device)]
+        report = diff(*sides, graph)
+        for tensor in report.departures:
+            truth = arithmetic(device, device.node(tensor.node)).rule
+            named = re.findall(r"\w+", re.split(r", not |, twice", tensor.cause.sentence)[0])
+            assert tensor.cause.kind == "rounding", f"seed {seed}"
+            assert truth in named, f"seed {seed}"
+        departures += len(report.departures)
+    assert departures >= len(SEEDS) // 2
 
 
 @pytest.mark.parametrize("fault", ["rounds down", "channel scale", "padding code"])

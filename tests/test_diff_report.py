@@ -211,10 +211,10 @@ def test_recorded_runs_say_what_they_state_differently():
     (told,) = [t for t in report.tensors if t.stated]
     assert told is report.first
     assert told.stated == (
-        "parameters are not the same in A and B: shift",
+        "parameters are not the same in A and B: scale, shift",
         f"the values of {tensors[weights].name} are not the same in A and B",
     )
-    assert "stated    parameters are not the same in A and B: shift" in text_of(report)
+    assert "stated    parameters are not the same in A and B: scale, shift" in text_of(report)
 
 
 def test_missing_and_extra_tensors_are_named():

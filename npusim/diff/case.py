@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ..affine import LIMITS
 from ..graph import Accumulator, ModelError, Quantization
-from ..parameters import LIMITS
 from .ideal import Ideal, ideal
 from .places import axes
 from .replay import Part

@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..affine import quantization, scale, zero_point
 from ..graph import Graph, Node, Tensor
 from ..headroom import WEIGHTED
 from ..kernels.structs import WRAP, Accumulation
-from ..parameters import activation_range, bias, bind, quantization, scale, zero_point
+from ..parameters import bias, bind
 from ..reference import weighted
+from ..requantization import clamp_of
 from ..resize import batch_separable
 from ..shapes import window_2d
 
@@ -25,7 +27,6 @@ _SUMS: Mapping[str, Callable[..., np.ndarray]] = {
     "depthwise_conv2d": weighted.depthwise_conv2d_sums,
     "fully_connected": weighted.fully_connected_sums,
 }
-_STANDALONE = ("relu", "relu6")
 
 
 class Ideal(NamedTuple):
@@ -65,9 +66,7 @@ def ideal(graph: Graph, inputs: Mapping[str, np.ndarray]) -> Ideal | None:
     arrays = [_operand(graph.tensors[i], inputs) for i in node.inputs[:2] if i >= 0]
     steps = operator(graph, node, arrays)
     shape = (steps.size // max(int(np.prod(y.shape[1:])), 1), *y.shape[1:])
-    activation = node.op if node.op in _STANDALONE else node.attributes.get("activation", "none")
-    low, high = activation_range(y, str(activation))
-    return Ideal(steps.reshape(shape), zero_point(y), low, high)
+    return Ideal(steps.reshape(shape), zero_point(y), *clamp_of(graph, node))
 
 
 def weighted_factor(graph: Graph, node: Node) -> np.ndarray:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..affine import LIMITS
 from ..graph import Graph, ModelError
-from ..parameters import LIMITS
 from .case import Alone, Case
 from .causes import UNKNOWN, Cause, explain
 from .figures import figures, subtract

@@ -164,12 +164,21 @@ def _explanations(report: Report) -> Iterator[str]:
     yield f"first departure: {first.name}{maker}"
     for label, text in facts(first):
         yield f"  {label:<{LABEL}}{text}"
-    others = [t for t in report.departures if t is not first]
-    for tensor in others[:FEW]:
-        text = tensor.reason or (tensor.cause.sentence if tensor.cause else "")
-        yield f"also departs: {tensor.name}: {text}"
-    if len(others) > FEW:
-        yield f"also departs: {len(others) - FEW} more"
+    yield from _also(report, first)
+
+
+def _also(report: Report, first: Judged) -> Iterator[str]:
+    """The other departures, those of one reason on one line."""
+    groups: dict[str, list[str]] = {}
+    for tensor in report.departures:
+        if tensor is not first:
+            text = tensor.reason or (tensor.cause.sentence if tensor.cause else "")
+            groups.setdefault(text, []).append(tensor.name)
+    for text, names in list(groups.items())[:FEW]:
+        more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+        yield f"also departs: {', '.join(names[:FEW])}{more}: {text}"
+    if len(groups) > FEW:
+        yield f"also departs, for other reasons: {sum(map(len, list(groups.values())[FEW:]))} more"
 
 
 def facts(tensor: Judged) -> Iterator[tuple[str, str]]:

@@ -16,14 +16,16 @@ VECTORS = """\
    y[o]   = y_zero_point + round(acc[o] * multiplier[o] * 2^(shift[o] - 31))
             clamped to act_min .. act_max
 
-   multiplier is Q0.31; shift > 0 is a left shift, shift < 0 a right shift; `rounding` names the
-   rule. Padding counts as x_zero_point, so it adds nothing to the sum. */
+   multiplier is Q0.31; shift > 0 is a left shift, shift < 0 a right shift. scale is the same
+   factor as a real number, for rules that compute with it. `rounding` names the rule, as in
+   npusim's docs/arithmetic.md. Padding counts as x_zero_point, so it adds nothing to the sum. */
 
 struct conv2d_layer { /* x [n][h][w][c], y [n][oh][ow][o] */
     int32_t n, h, w, c, oh, ow, o, kh, kw;
     int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left, groups, x_zero_point;
     const int8_t *weights; /* [o][kh][kw][c / groups]; of a depthwise layer [kh][kw][o] */
     const int32_t *bias, *multiplier, *shift; /* [o] */
+    const double *scale; /* [o] */
     int32_t y_zero_point, act_min, act_max;
     const char *rounding;
 };
@@ -32,6 +34,7 @@ struct fully_connected_layer { /* x [n][i], y [n][o] */
     int32_t n, i, o, x_zero_point;
     const int8_t *weights; /* [o][i] */
     const int32_t *bias, *multiplier, *shift; /* [o] */
+    const double *scale; /* [o] */
     int32_t y_zero_point, act_min, act_max;
     const char *rounding;
 };

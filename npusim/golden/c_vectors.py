@@ -25,6 +25,7 @@ _GEOMETRY = {
 }  # fmt: skip
 _GEOMETRY["depthwise_conv2d"] = _GEOMETRY["conv2d"]
 _STRUCT = {op: op if op == "fully_connected" else "conv2d" for op in WEIGHTED}
+_C_TYPES = {"int8": "int8_t", "int32": "int32_t", "float64": "double"}
 _WEIGHTS = {
     "conv2d": "(O, KH, KW, I)",
     "depthwise_conv2d": "(1, KH, KW, O)",
@@ -37,7 +38,7 @@ class Layer(NamedTuple):
 
     name       C identifier, and the header's file name
     recorded   with parameters, geometry included
-    arrays     C name -> values, flat: x, weights, bias, multiplier, shift, expected
+    arrays     C name -> values, flat: x, weights, bias, multiplier, shift, scale, expected
     shape      of the output as (n, h, w, c)
     """
 
@@ -87,7 +88,7 @@ def _layer(graph: Graph, golden: Golden, pair: tuple[Node, RecordedNode], name: 
     parameters = recorded.parameters
     spread = {
         key: np.broadcast_to(parameters[key].values, outputs.size)
-        for key in ("multiplier", "shift")
+        for key in ("multiplier", "shift", "scale")
     }
     y = golden.tensors[node.outputs[0]].values
     assert y is not None
@@ -114,8 +115,7 @@ def _header(layer: Layer) -> Iterator[str]:
         yield ""
         if key == "weights":
             yield f"/* {_WEIGHTS[layer.node.op]} */"
-        c_type = "int8_t" if values.dtype == np.int8 else "int32_t"
-        yield f"static const {c_type} {n}_{key}[{values.size}] = {{"
+        yield f"static const {_C_TYPES[values.dtype.name]} {n}_{key}[{values.size}] = {{"
         yield from _rows(values)
         yield "};"
     yield ""
@@ -133,6 +133,7 @@ def _struct(layer: Layer) -> Iterator[str]:
     yield f"    .bias = {n}_bias,"
     yield f"    .multiplier = {n}_multiplier,"
     yield f"    .shift = {n}_shift,"
+    yield f"    .scale = {n}_scale,"
     for field, key in (("y_zero_point", "zero_point"), ("act_min", ""), ("act_max", "")):
         yield f"    .{field} = {int(parameters[key or field].values)},"
     yield f'    .rounding = "{_harmless(str(layer.recorded.rounding))}",'
@@ -140,10 +141,17 @@ def _struct(layer: Layer) -> Iterator[str]:
 
 
 def _rows(values: np.ndarray) -> Iterator[str]:
-    """Numbers in rows; C has no literal of the smallest int32."""
-    texts = ["INT32_MIN" if v == -(2**31) else str(v) for v in values.tolist()]
+    """Numbers in rows; real ones exactly."""
+    texts = [_literal(v) for v in values.tolist()]
     for start in range(0, len(texts), PER_LINE):
         yield "    " + ", ".join(texts[start : start + PER_LINE]) + ","
+
+
+def _literal(value: int | float) -> str:
+    """A number in C; the smallest int32 has no literal."""
+    if isinstance(value, float):
+        return value.hex()
+    return "INT32_MIN" if value == -(2**31) else str(value)
 
 
 def _main(layers: list[Layer]) -> str:

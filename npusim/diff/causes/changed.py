@@ -1,4 +1,4 @@
-"""The node itself, changed: run with other padding, bias, weights, scales, activation, width.
+"""The node itself, changed: run with other padding, bias, weights, scales, activation.
 
 Where a changed node gives the very codes that were found, that change is the cause.
 """
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...affine import quantization, zero_point
 from ...graph import ABSENT, Graph, Node, Quantization, Tensor
 from ...headroom import WEIGHTED
-from ...parameters import quantization, zero_point
 from ...shapes import window_2d
 from ..case import SIMULATED, Case, Explanation
 from ..ideal import windows
