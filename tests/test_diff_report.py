@@ -18,7 +18,7 @@ from test_diff_causes import compared
 from npusim.diff import Dump, Side, diff, of_golden
 from npusim.diff.gate import excesses, parse_gate
 from npusim.diff.listing import COLUMNS, as_dict, csv_text
-from npusim.diff.page import html
+from npusim.diff.page import SHOWN, html
 from npusim.diff.table import page, where
 from npusim.golden import record
 
@@ -169,6 +169,16 @@ def test_page_is_whole_and_needs_nothing_else(report):
     for tensor in report.departures:
         assert tensor.cause.sentence[1:] in shown
         assert where(tensor)[1:] in shown
+
+
+def test_page_puts_many_departures_behind_a_click(report):
+    first = report.first
+    many = tuple(replace(first, name=f"t{k}") for k in range(SHOWN + 5))
+    text = html(replace(report, tensors=many))
+    found = Page(text)
+    assert "5 more departures" in found.text
+    assert {f"t{k}" for k in range(len(many))} <= found.ids
+    assert f"t0, t1, t2, t3, t4, t5, t6, t7 and {len(many) - 8} more" in found.text
 
 
 def test_page_of_equal_sides_says_so(equal):

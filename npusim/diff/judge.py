@@ -180,7 +180,9 @@ def _made(reference: Reference, part: Part, known: Arrays) -> Expectation | None
     except (ModelError, TypeError, ValueError):
         return None
     alone = Alone(part, inputs) if _is_alone(part, inputs) else None
-    return Expectation(values, ", ".join(whose), alone)
+    between = [node.name for node in part.graph.nodes[:-1]]
+    through = f", through {', '.join(between)}, which B does not show" if between else ""
+    return Expectation(values, ", ".join(whose) + through, alone)
 
 
 def _is_alone(part: Part, inputs: Arrays) -> bool:

@@ -11,8 +11,10 @@ from .heat import Map, png
 from .histogram import Bar
 from .report import DEPARTS, EQUAL, FOLLOWS, INHERITED, UNFIT, VERDICTS, Judged, Party, Report
 from .style import STYLE
-from .table import number, verdict_lines, where
+from .table import few, number, verdict_lines, where
 
+SHOWN = 12
+"""Departures that are shown in full before a click."""
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 SMALLEST, LARGEST, TALLEST = 4, 26, 208
 """Pixels of a map's cell at least and at most; of a map's side, where the cells allow it."""
@@ -84,11 +86,22 @@ def _chain(report: Report) -> Iterator[str]:
 
 
 def _departures(report: Report) -> Iterator[str]:
-    if report.departures:
+    departures = [(k, t) for k, t in enumerate(report.tensors) if t.verdict in (DEPARTS, UNFIT)]
+    if departures:
         yield "<h2>Departures</h2>"
-    for k, tensor in enumerate(report.tensors):
-        if tensor.verdict in (DEPARTS, UNFIT):
+    if len(departures) > 1:
+        yield '<ul class="notes">'
+        for text, names in report.reasons.items():
+            listed = f"<span class='code'>{escape(few(names))}</span>"
+            yield f"<li>{escape(_capital(text))}: {listed}</li>"
+        yield "</ul>"
+    for k, tensor in departures[:SHOWN]:
+        yield from _card(k, tensor)
+    if len(departures) > SHOWN:
+        yield f"<details><summary>{len(departures) - SHOWN} more departures</summary>"
+        for k, tensor in departures[SHOWN:]:
             yield from _card(k, tensor)
+        yield "</details>"
 
 
 def _others(report: Report) -> Iterator[str]:

@@ -109,6 +109,15 @@ class Report:
         return all(t.verdict == EQUAL for t in self.tensors)
 
     @property
+    def reasons(self) -> dict[str, tuple[str, ...]]:
+        """Why tensors depart by their own fault -> their names, the first departure's first."""
+        found: dict[str, tuple[str, ...]] = {}
+        for t in self.departures:
+            text = t.reason or (t.cause.sentence if t.cause else "")
+            found[text] = (*found.get(text, ()), t.name)
+        return found
+
+    @property
     def departures(self) -> tuple[Judged, ...]:
         """Tensors with a fault of their own."""
         return tuple(t for t in self.tensors if t.verdict in (DEPARTS, UNFIT))

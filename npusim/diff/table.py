@@ -169,16 +169,21 @@ def _explanations(report: Report) -> Iterator[str]:
 
 def _also(report: Report, first: Judged) -> Iterator[str]:
     """The other departures, those of one reason on one line."""
-    groups: dict[str, list[str]] = {}
-    for tensor in report.departures:
-        if tensor is not first:
-            text = tensor.reason or (tensor.cause.sentence if tensor.cause else "")
-            groups.setdefault(text, []).append(tensor.name)
-    for text, names in list(groups.items())[:FEW]:
-        more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-        yield f"also departs: {', '.join(names[:FEW])}{more}: {text}"
-    if len(groups) > FEW:
-        yield f"also departs, for other reasons: {sum(map(len, list(groups.values())[FEW:]))} more"
+    others = {
+        text: tuple(name for name in names if name != first.name)
+        for text, names in report.reasons.items()
+    }
+    told = [(text, names) for text, names in others.items() if names]
+    for text, names in told[:FEW]:
+        yield f"also departs: {few(names)}: {text}"
+    if len(told) > FEW:
+        yield f"also departs, for other reasons: {sum(len(n) for _, n in told[FEW:])} more"
+
+
+def few(names: Sequence[str]) -> str:
+    """Names with commas; of many only the first ones, and how many more there are."""
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return f"{', '.join(names[:FEW])}{more}"
 
 
 def facts(tensor: Judged) -> Iterator[tuple[str, str]]:
@@ -202,8 +207,7 @@ def _remarks(report: Report) -> Iterator[str]:
     yield ""
     for label, names in (("not in B", report.missing), ("only in B", report.extra)):
         if names:
-            more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-            yield f"{label}: {', '.join(names[:FEW])}{more}"
+            yield f"{label}: {few(names)}"
 
 
 def _print(console: Console, lines: Iterator[str]) -> None:
