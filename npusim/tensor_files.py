@@ -50,6 +50,19 @@ def read_inputs(
             for t in _inputs(graph)}  # fmt: skip
 
 
+def read_numpy(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a .npy (under the name "") or .npz file; pickles are refused."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return {"": loaded}
+        with loaded:
+            return {name: loaded[name] for name in loaded.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{path}: must be a NumPy file of plain arrays, got: {reason}") from error
+
+
 def random_inputs(graph: Graph, seed: int) -> dict[str, np.ndarray]:
     """Inputs of the declared shapes drawn from PCG64's raw bits: the same with every NumPy.
 
@@ -118,19 +131,6 @@ def _split(source: str) -> tuple[Path, str | None]:
     """ "set.npz:images" as path and array name; other paths as they are."""
     head, mark, key = source.rpartition(".npz:")
     return (Path(head + ".npz"), key) if mark else (Path(source), None)
-
-
-def read_numpy(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a .npy (under the name "") or .npz file; pickles are refused."""
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {"": loaded}
-        with loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{path}: must be a NumPy file of plain arrays, got: {reason}") from error
 
 
 def _choose(
