@@ -1,27 +1,30 @@
-"""The `npusim` command: inspect, run and convert model files."""
+"""The `npusim` command: inspect, run, convert and record models; find where a device departs."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import __version__, commands
-from .command_line import Parser, add_model_options, counting_number, execute, seed_number
-
-Options = Mapping[str, Mapping[str, Any]]
+from . import __version__, commands, demo_command, diff_command, golden_command
+from .command_line import (
+    EXIT_STATUS,
+    JSON,
+    MODEL,
+    PIXELS,
+    SOURCES,
+    Options,
+    Parser,
+    add_command,
+    add_model_options,
+    counting_number,
+    execute,
+)
 
 MANUAL = """\
 Run INT8 neural networks bit for bit as a named reference does, on any machine.
 
 A model is a .tflite file or npusim's own .h5. What "bit for bit" means is the
 model's profile: tflm is TFLite Micro and CMSIS-NN.
-"""
-
-EXIT_STATUS = """\
-exit status:
-  0    done
-  1    {}
-  2    not done; one line on standard error says why
 """
 
 INSPECT = """\
@@ -82,15 +85,6 @@ examples:
 
 """
 
-
-MODEL = {"type": Path, "metavar": "MODEL", "help": ".tflite or .h5 file"}
-JSON = {"action": "store_true", "help": "print JSON instead of text"}
-
-SOURCES: Options = {
-    "--input": {"metavar": "FILE", "help": ".npy, .npz, .npz:NAME, .bin or a picture"},
-    "--random": {"type": seed_number, "metavar": "SEED", "help": "random inputs from a seed"},
-}
-
 RUN_OPTIONS: Options = {
     "--output": {"type": Path, "metavar": "FILE", "help": "write the outputs: .npy or .npz"},
     "--trace": {
@@ -113,19 +107,16 @@ RUN_OPTIONS: Options = {
         "metavar": "FILE",
         "help": "names of the classes for --top, one a line, as many as there are",
     },
-    "--mean": {
-        "type": float,
-        "nargs": "+",
-        "metavar": "M",
-        "help": "mean of pixel/255, one number or one per channel",
-    },
-    "--std": {"type": float, "nargs": "+", "metavar": "S", "help": "their standard deviation"},
+    **PIXELS,
     "--threads": {
         "type": counting_number,
         "metavar": "N",
         "help": "spread images over N threads; one per processor if not given",
     },
 }
+
+
+COMMANDS = (demo_command.COMMAND, golden_command.COMMAND, diff_command.COMMAND)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -141,6 +132,8 @@ def parser() -> argparse.ArgumentParser:
     _add_inspect(parsers)
     _add_run(parsers)
     _add_convert(parsers)
+    for command in COMMANDS:
+        add_command(parsers, command)
     return manual
 
 

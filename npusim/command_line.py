@@ -8,10 +8,10 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from .formats import load
 from .graph import Accumulator, Graph
@@ -21,9 +21,45 @@ from .profiles import PROFILES
 DONE, NEGATIVE, FAILED = 0, 1, 2
 INTERRUPTED, PIPE_CLOSED = 130, 141
 
-Command = Callable[[argparse.Namespace], int]
+Run = Callable[[argparse.Namespace], int]
+Options = Mapping[str, Mapping[str, Any]]
+"""Name of an option -> the keywords of `add_argument`."""
+
+EXIT_STATUS = """\
+exit status:
+  0    done
+  1    {}
+  2    not done; one line on standard error says why
+  130  Ctrl-C ended it before there was a result
+"""
 
 _BAD_INPUT = (ValueError, TypeError, KeyError, OSError, ImportError, MemoryError)
+
+
+class Command(NamedTuple):
+    """One command.
+
+    name       as it is called
+    summary    one line about it
+    manual     what `--help` says above the options
+    examples   what it says below them
+    negative   what exit status 1 means, "not used" if it never ends so
+    groups     its options by the title of their group, "" for those without one
+    run        does it: parsed arguments -> exit code
+    """
+
+    name: str
+    summary: str
+    manual: str
+    examples: str
+    negative: str
+    groups: Mapping[str, Options]
+    run: Run
+
+    @property
+    def reads_model(self) -> bool:
+        """Whether it takes a model file, and so the options that say how one is read."""
+        return any({"model", "--model"} & set(options) for options in self.groups.values())
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,7 +80,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
     keeps its traceback.
     """
     arguments = parser.parse_args(argv)
-    command: Command = arguments.command
+    command: Run = arguments.command
     try:
         code = command(arguments)
         sys.stdout.flush()
@@ -68,6 +104,23 @@ def _one_line(error: BaseException) -> str:
         return "not enough memory; use a smaller input"
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
     return " ".join(str(text).split()) or type(error).__name__
+
+
+def add_command(parsers: Any, command: Command) -> None:
+    """Give a command its grammar and manual among the sub-commands of a parser."""
+    parser = parsers.add_parser(
+        command.name,
+        help=command.summary,
+        description=command.manual,
+        epilog=command.examples + EXIT_STATUS.format(command.negative),
+    )
+    parser.set_defaults(command=command.run)
+    for title, options in command.groups.items():
+        group = parser.add_argument_group(title) if title else parser
+        for name, settings in options.items():
+            group.add_argument(name, **settings)
+    if command.reads_model:
+        add_model_options(parser)
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -140,3 +193,20 @@ def seed_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) < 1 << 64):
         raise argparse.ArgumentTypeError(f"must be a whole number in 0..2^64-1, got {text!r}")
     return int(text)
+
+
+MODEL = {"type": Path, "metavar": "MODEL", "help": ".tflite or .h5 file"}
+JSON = {"action": "store_true", "help": "print JSON instead of text"}
+SOURCES: Options = {
+    "--input": {"metavar": "FILE", "help": ".npy, .npz, .npz:NAME, .bin or a picture"},
+    "--random": {"type": seed_number, "metavar": "SEED", "help": "random inputs from a seed"},
+}
+PIXELS: Options = {
+    "--mean": {
+        "type": float,
+        "nargs": "+",
+        "metavar": "M",
+        "help": "mean of pixel/255, one number or one per channel",
+    },
+    "--std": {"type": float, "nargs": "+", "metavar": "S", "help": "their standard deviation"},
+}

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     """`npusim run`"""
     graph = load_model(arguments.model, arguments)
     labels = _labels(graph, arguments)
-    inputs = _inputs(graph, arguments)
+    inputs = model_inputs(graph, arguments)
     session = Session(graph, threads=arguments.threads)
     outputs = _outputs(session, inputs, arguments)
     if arguments.output is not None:
@@ -108,7 +108,8 @@ def _labels(graph: Graph, arguments: argparse.Namespace) -> Sequence[str]:
     return read_labels(arguments.labels)
 
 
-def _inputs(graph: Graph, arguments: argparse.Namespace) -> Arrays:
+def model_inputs(graph: Graph, arguments: argparse.Namespace) -> Arrays:
+    """A model's inputs by name, as the options --input, --random, --mean and --std say."""
     if (arguments.mean is None) != (arguments.std is None):
         raise ValueError("--mean and --std: must be given together, got one of them")
     if arguments.random is not None and arguments.mean is not None:

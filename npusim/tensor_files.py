@@ -43,11 +43,24 @@ def read_inputs(
         return _read_raw(path, graph)
     if suffix not in (".npy", ".npz"):
         raise ValueError(f"{source}: input must be {INPUT_KINDS}, got {suffix or 'no suffix'}")
-    arrays = _read_numpy(path)
+    arrays = read_numpy(path)
     chosen = _choose(arrays, key, graph, source)
     _refuse_unused(normalization, [chosen[t.name].dtype for t in _inputs(graph)], source)
     return {t.name: _with_batch(_pixels(chosen[t.name], graph, t, pixels, source), t)
             for t in _inputs(graph)}  # fmt: skip
+
+
+def read_numpy(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a .npy (under the name "") or .npz file; pickles are refused."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return {"": loaded}
+        with loaded:
+            return {name: loaded[name] for name in loaded.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{path}: must be a NumPy file of plain arrays, got: {reason}") from error
 
 
 def random_inputs(graph: Graph, seed: int) -> dict[str, np.ndarray]:
@@ -132,19 +145,6 @@ def _split(source: str) -> tuple[Path, str | None]:
     """ "set.npz:images" as path and array name; other paths as they are."""
     head, mark, key = source.rpartition(".npz:")
     return (Path(head + ".npz"), key) if mark else (Path(source), None)
-
-
-def _read_numpy(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a .npy (under the name "") or .npz file; pickles are refused."""
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {"": loaded}
-        with loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{path}: must be a NumPy file of plain arrays, got: {reason}") from error
 
 
 def _choose(

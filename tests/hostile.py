@@ -21,6 +21,7 @@ import numpy as np
 
 from npusim import Graph, ModelError, formats, reference
 from npusim.formats import h5
+from npusim.golden import file as golden_file
 from npusim.parameters import bind
 
 MUTATIONS = 2000
@@ -67,15 +68,17 @@ def cases(data: bytes, step: int) -> Iterator[tuple[str, bytes]]:
         yield f"mutation {seed}", mutated(data, seed)
 
 
-def load(data: bytes, path: Path) -> str:
-    """What becomes of a broken file: "refused" or "loaded", and then whole."""
+def load(data: bytes, path: Path, golden: bool = False) -> str:
+    """What becomes of a broken model or golden file: "refused" or "loaded", and then whole."""
     path.write_bytes(data)
     try:
-        graph = formats.load(path)
+        if golden:
+            _check_recorded(golden_file.load(path))
+        else:
+            _check_whole(formats.load(path))
     except ModelError as error:
         message = str(error)
     else:
-        _check_whole(graph)
         return "loaded"
     assert message.removeprefix(f"{path.parent}/").startswith(f"{path.name}: "), message
     return "refused"
@@ -85,6 +88,12 @@ def _check_whole(graph: Graph) -> None:
     """The graph comes back from a file, and runs."""
     assert h5.parse(h5.to_bytes(graph), "m.h5") == graph
     _run(graph)
+
+
+def _check_recorded(run: golden_file.Golden) -> None:
+    """The run comes back from a file."""
+    written = golden_file.to_bytes(run)
+    assert golden_file.to_bytes(golden_file.parse(written, "g.h5")) == written
 
 
 def _run(graph: Graph) -> None:
@@ -106,6 +115,7 @@ def main(file: Path, step: int, record: Path) -> None:
     data = file.read_bytes()
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    golden = golden_file.is_golden(data)
     counts: Counter[str] = Counter()
     with open(record, "w") as progress:
         for name, content in cases(data, step):
@@ -113,7 +123,7 @@ def main(file: Path, step: int, record: Path) -> None:
             progress.truncate()
             print(name, file=progress, flush=True)
             faulthandler.dump_traceback_later(SECONDS, exit=True)
-            counts[load(content, record.with_suffix(".model"))] += 1
+            counts[load(content, record.with_suffix(".model"), golden)] += 1
     faulthandler.cancel_dump_traceback_later()
     print(*(f"{key}={counts[key]}" for key in ("refused", "loaded")))
 

@@ -15,6 +15,7 @@ ORDER = [
     "kernels.arith",
     "kernels",
     "graph",
+    "digest",
     "multiplier",
     "affine",
     "profiles",
@@ -51,10 +52,16 @@ ORDER = [
     "describe",
     "describe_page",
     "__init__",
+    "models",
+    "golden",
+    "diff",
+    "demo",
     "command_line",
     "commands",
+    "golden_command",
+    "diff_command",
+    "demo_command",
     "cli",
-    "models",
 ]
 
 # real numbers in and out (quantize, dequantize), and the float warm-up of a new head

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim import Prefix, Session
+from npusim.digest import content_hash
 from npusim.head import frozen_part
 
 from .classifier import Classifier, flat_logits
 from .data import Dataset
-from .digest import content_hash
 from .features import frozen_rows
 from .options import Reuse
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from npusim.digest import content_hash
+
 from .atomic import replace_file
-from .digest import content_hash
 from .history import from_plain, to_plain
 from .loss import CrossEntropy
 from .options import Method

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from npusim import Prefix, Session
+from npusim.digest import feed
 from npusim.head import frozen_part
 
 from .atomic import replace_file
 from .data import Dataset, Progress
-from .digest import feed
 
 IMAGES_AT_ONCE = 256
 

@@ -4,10 +4,7 @@ The layout is described in docs/h5-format.md. No timestamps, objects in a fixed 
 fixed length, datasets contiguous: what is written depends on the graph and the HDF5 library alone.
 """
 
-import io
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -15,6 +12,7 @@ import numpy as np
 from ..check import check
 from ..graph import Graph, Node, Tensor
 from . import files
+from .h5_objects import stored, write_attributes, write_bytes
 from .h5_read import FORMAT, parse
 
 VERSION = 1
@@ -39,23 +37,20 @@ def save(graph: Graph, path: str | Path) -> None:
 def to_bytes(graph: Graph) -> bytes:
     """The bytes of the graph's file."""
     check(graph, graph.name)
-    image = io.BytesIO()
-    with h5py.File(image, "w", libver=("earliest", "v110")) as file:
-        _write_graph(file, graph)
-    return image.getvalue()
+    return write_bytes(lambda file: _write_graph(file, graph))
 
 
 def _write_graph(file: h5py.File, graph: Graph) -> None:
-    _attributes(file, {"format": FORMAT, "version": VERSION, "name": graph.name})
-    _attributes(file, {"profile": graph.profile, "layout": graph.layout})
+    write_attributes(file, {"format": FORMAT, "version": VERSION, "name": graph.name})
+    write_attributes(file, {"profile": graph.profile, "layout": graph.layout})
     if graph.accumulator is not None:
         bits, overflow = graph.accumulator.bits, graph.accumulator.overflow
-        _attributes(file, {"accumulator_bits": bits, "accumulator_overflow": overflow})
+        write_attributes(file, {"accumulator_bits": bits, "accumulator_overflow": overflow})
     file["inputs"] = np.array(graph.inputs, np.int64)
     file["outputs"] = np.array(graph.outputs, np.int64)
     provenance = file.create_group("provenance")
     for key in sorted(graph.provenance):
-        provenance[key] = _stored(graph.provenance[key])
+        provenance[key] = stored(graph.provenance[key])
     tensors, nodes = file.create_group("tensors"), file.create_group("nodes")
     for index, tensor in enumerate(graph.tensors):
         _write_tensor(tensors.create_group(f"{index:06d}"), tensor)
@@ -64,7 +59,7 @@ def _write_graph(file: h5py.File, graph: Graph) -> None:
 
 
 def _write_tensor(group: h5py.Group, tensor: Tensor) -> None:
-    _attributes(
+    write_attributes(
         group,
         {
             "name": tensor.name,
@@ -80,31 +75,16 @@ def _write_tensor(group: h5py.Group, tensor: Tensor) -> None:
         group["scale"] = tensor.quantization.scale
         group["zero_point"] = tensor.quantization.zero_point
         if tensor.quantization.axis is not None:
-            _attributes(group, {"axis": tensor.quantization.axis})
+            write_attributes(group, {"axis": tensor.quantization.axis})
 
 
 def _write_node(group: h5py.Group, node: Node) -> None:
-    _attributes(
+    write_attributes(
         group, {"op": node.op, "name": node.name, "inputs": node.inputs, "outputs": node.outputs}
     )
-    _attributes(group.create_group("attributes"), node.attributes)
+    write_attributes(group.create_group("attributes"), node.attributes)
     if node.rule is not None:
-        _attributes(group, {"rule": node.rule})
+        write_attributes(group, {"rule": node.rule})
     given = group.create_group("given")
     for key in sorted(node.given):
         given[key] = node.given[key]
-
-
-def _attributes(group: h5py.Group, values: Mapping[str, Any]) -> None:
-    for name in sorted(values):
-        group.attrs.create(name, _stored(values[name]))
-
-
-def _stored(value: Any) -> np.ndarray:
-    """A plain value as HDF5 holds it: int64, float64, bool or UTF-8 of fixed length."""
-    if isinstance(value, str):
-        text = value.encode()
-        return np.array(text, h5py.string_dtype("utf-8", max(len(text), 1)))
-    if isinstance(value, tuple):
-        return np.array(value, np.int64)
-    return np.array(value, {bool: np.bool_, int: np.int64, float: np.float64}[type(value)])

@@ -40,11 +40,7 @@ def conv2d(
     returns   int8 (N, OH, OW, O)
     raises    AccumulatorError when `a` says so
     """
-    if not _ordered(a):
-        acc = sum(_group_product(cells, tap, g.groups) for cells, tap in _taps(x, weights, g))
-        return requantize(wrap(bias + acc, _bits(a)), r)
-    acc = _accumulate(_conv2d_products(x, weights, g), bias, a)
-    return requantize(acc, r)
+    return requantize(conv2d_sums(x, weights, bias, g, a), r)
 
 
 def depthwise_conv2d(
@@ -64,11 +60,7 @@ def depthwise_conv2d(
     returns   int8 (N, OH, OW, C*M)
     raises    AccumulatorError when `a` says so
     """
-    repeats = g.o // g.c
-    products = (np.repeat(cells, repeats, 3) * tap[0] for cells, tap in _taps(x, weights, g))
-    if not _ordered(a):
-        return requantize(wrap(bias + sum(products), _bits(a)), r)
-    return requantize(_accumulate(products, bias, a), r)
+    return requantize(depthwise_conv2d_sums(x, weights, bias, g, a), r)
 
 
 def fully_connected(
@@ -88,12 +80,44 @@ def fully_connected(
     returns   int8 (rows, O)
     raises    AccumulatorError when `a` says so
     """
+    return requantize(fully_connected_sums(x, weights, bias, g, a), r)
+
+
+def conv2d_sums(
+    x: np.ndarray, weights: np.ndarray, bias: np.ndarray, g: Conv2d, a: Accumulation | None = None
+) -> np.ndarray:
+    """What `conv2d` requantises: accumulators int64 (N, OH, OW, O)."""
+    if not _ordered(a):
+        acc = sum(_group_product(cells, tap, g.groups) for cells, tap in _taps(x, weights, g))
+        return wrap(bias + acc, _bits(a))
+    return _accumulate(_conv2d_products(x, weights, g), bias, a)
+
+
+def depthwise_conv2d_sums(
+    x: np.ndarray, weights: np.ndarray, bias: np.ndarray, g: Conv2d, a: Accumulation | None = None
+) -> np.ndarray:
+    """What `depthwise_conv2d` requantises: accumulators int64 (N, OH, OW, C*M)."""
+    repeats = g.o // g.c
+    products = (np.repeat(cells, repeats, 3) * tap[0] for cells, tap in _taps(x, weights, g))
+    if not _ordered(a):
+        return wrap(bias + sum(products), _bits(a))
+    return _accumulate(products, bias, a)
+
+
+def fully_connected_sums(
+    x: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray,
+    g: FullyConnected,
+    a: Accumulation | None = None,
+) -> np.ndarray:
+    """What `fully_connected` requantises: accumulators int64 (rows, O)."""
     rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
     wide = weights.astype(np.int64)
     if not _ordered(a):
-        return requantize(wrap(bias + rows @ wide.T, _bits(a)), r)
+        return wrap(bias + rows @ wide.T, _bits(a))
     products = (rows[:, i : i + 1] * wide[:, i] for i in range(g.i))
-    return requantize(_accumulate(products, bias, a), r)
+    return _accumulate(products, bias, a)
 
 
 def _taps(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Iterator[tuple[np.ndarray, np.ndarray]]:

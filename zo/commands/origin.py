@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from npusim import Graph, ModelError
+from npusim.digest import content_hash
 from npusim.images import Normalization
 
 from ..data import Dataset
-from ..digest import content_hash
 
 KEY = "zo_origin"
 HASHED_IMAGES = 64

@@ -14,7 +14,8 @@ def content_hash(purpose: str, *values: Any) -> str:
     """SHA-256 in hex of graphs, arrays, mappings, tuples and plain values.
 
     purpose   keeps hashes for different uses apart
-    Names, provenance and random streams of a graph do not count; data, scales and wiring do.
+    Names, provenance and random streams of a graph do not count; data, scales and wiring do. What
+    is absent does not count either, so a field that is new and empty changes no hash.
     """
     digest = hashlib.sha256(purpose.encode())
     for value in values:
@@ -29,8 +30,9 @@ def feed(update: Callable[[bytes], None], value: Any) -> None:
         update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value):
         for field in fields(value):
-            if field.name not in _NO_CONTENT:
-                feed(update, getattr(value, field.name))
+            content = getattr(value, field.name)
+            if field.name not in _NO_CONTENT and content is not None:
+                feed(update, content)
     elif isinstance(value, Mapping):
         for key in sorted(value):
             update(key.encode())

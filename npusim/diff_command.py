@@ -1,0 +1,231 @@
+"""`npusim diff`: where a device departs from its model first, and why."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .command_line import (
+    DONE,
+    JSON,
+    NEGATIVE,
+    PIXELS,
+    SOURCES,
+    Command,
+    Options,
+    load_model,
+)
+from .commands import model_inputs
+from .diff import Report, Side, diff, of_golden, open_path
+from .diff.fit import LAYOUTS
+from .diff.gate import Excess, Limit, excesses, parse_gate
+from .diff.inputs import inputs_in
+from .diff.listing import as_dict, csv_text
+from .golden import Golden, record
+from .golden.record import graph_hash
+from .graph import Graph
+
+MANUAL = """\
+Compare what a device computed (B) with what it should have computed (A), name
+the first tensor that departs, and the likely cause.
+
+A and B are golden files, models (run now, on the other side's inputs or on
+--input or --random), .npz files, or folders of dumps: .npy, or raw .bin in the
+model's types. Dumps are matched to tensors by name (003_conv2d_0.npy is the
+output of conv2d_0), then by order and shape; what was assumed is said.
+
+Where the model is known (A is one, or --model names it), every tensor that
+differs is also judged from B's own inputs: the node is run on them by A's
+rules. One early fault then does not hide the rest:
+  equal      the same on both sides
+  departs    not what the node makes of B's inputs: a fault of its own
+  inherited  differs, but is what the node makes of B's inputs
+  follows    differs behind a departure; without a model nobody knows more
+  unfit      another shape or type
+
+Columns: differ, share; max and mean of the differences in codes; bias, +1
+where all are upwards; own, elements that differ from what B's inputs give.
+
+--gate lets a device that is known to differ pass: every tensor may differ, from
+what B's inputs give, by that much (total_max_lsb: from A's tensor).
+"""
+
+EXAMPLES = """\
+examples:
+  npusim diff model.tflite dumps/ --input x.npy
+  npusim diff golden.h5 dumps/ --model model.tflite --html report.html
+  npusim diff golden.h5 other.h5 --model model.tflite --json | jq .first
+  npusim diff model.tflite board/ --gate max_lsb=1,share=0.04
+
+"""
+
+OPTIONS: Options = {
+    "a": {"type": Path, "metavar": "A", "help": "what is right: golden file, model, dumps"},
+    "b": {"type": Path, "metavar": "B", "help": "what is compared with it"},
+    "--model": {
+        "type": Path,
+        "metavar": "MODEL",
+        "help": "A's model, when A is a golden file or dumps",
+    },
+    "--order": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "B's files in order, one a line, each with its tensor's name behind it or not",
+    },
+    "--dump-layout": {
+        "choices": LAYOUTS,
+        "help": "of dumps of rank 4; by their shapes if not given, else NHWC",
+    },
+    "--gate": {
+        "metavar": "LIMITS",
+        "help": "figures that every tensor may reach, such as max_lsb=1,share=0.04",
+    },
+    "--csv": {"type": Path, "metavar": "FILE", "help": "write a line per tensor"},
+    "--html": {"type": Path, "metavar": "FILE", "help": "write a page with maps"},
+    "--json": JSON,
+}
+
+
+class Opened(NamedTuple):
+    """The sides, A's model where it is known, and what was assumed."""
+
+    a: Side
+    b: Side
+    graph: Graph | None
+    notes: tuple[str, ...] = ()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`npusim diff`: NEGATIVE when the sides differ by more than the gate allows."""
+    gate = parse_gate(arguments.gate) if arguments.gate is not None else ()
+    opened = _open(arguments)
+    report = diff(opened.a, opened.b, opened.graph, arguments.dump_layout)
+    report = replace(report, notes=(*opened.notes, *report.notes))
+    stopped = list(excesses(report, gate))
+    _write(report, gate, stopped, arguments)
+    passed = not stopped if gate else report.equal
+    return DONE if passed else NEGATIVE
+
+
+COMMAND = Command(
+    "diff",
+    "find the first tensor that departs, and why",
+    MANUAL,
+    EXAMPLES,
+    "B differs from A by more than the gate allows",
+    {"": OPTIONS, "inputs, for a model that is run now": {**SOURCES, **PIXELS}},
+    run,
+)
+
+
+def _write(
+    report: Report,
+    gate: tuple[Limit, ...],
+    stopped: Sequence[Excess],
+    arguments: argparse.Namespace,
+) -> None:
+    if arguments.csv is not None:
+        arguments.csv.write_text(csv_text(report), "utf-8")
+    if arguments.html is not None:
+        from .diff.page import html
+
+        arguments.html.write_text(html(report, gate, stopped), "utf-8")
+    if arguments.json:
+        print(json.dumps(as_dict(report, gate, list(stopped)), indent=2))
+    else:
+        from .diff.table import page  # rich is loaded only where it is used
+
+        print(page(report, gate, stopped), end="")
+
+
+def _open(arguments: argparse.Namespace) -> Opened:
+    """Both sides, after the models among them have run."""
+    a, b = open_path(arguments.a), open_path(arguments.b, arguments.order)
+    given = arguments.input is not None or arguments.random is not None
+    if given and (arguments.input is not None) == (arguments.random is not None):
+        raise ValueError("inputs: must be named by --input or --random, one of them")
+    if given and a is not None and b is not None:
+        raise ValueError("inputs: must be for a model that is run now, got no model among A and B")
+    if a is not None and a.golden is None and b is None:
+        raise ValueError(f"{arguments.a}: side A must be the reference, got a {a.kind}; "
+                         "swap the two")  # fmt: skip
+    graphs = [
+        None if side is not None else load_model(path, arguments)
+        for side, path in ((a, arguments.a), (b, arguments.b))
+    ]
+    notes = []
+    if a is None:
+        assert graphs[0] is not None
+        inputs, note = _inputs(graphs[0], b, "B", arguments)
+        notes += note
+        a = of_golden(str(arguments.a), record(graphs[0], inputs), graphs[0])
+    if b is None:
+        assert graphs[1] is not None
+        inputs, note = _inputs(graphs[1], a, "A", arguments)
+        notes += note
+        b = of_golden(str(arguments.b), record(graphs[1], inputs), graphs[1])
+    return Opened(a, b, _judging(a, graphs, arguments), tuple(notes))
+
+
+def _inputs(
+    graph: Graph, other: Side | None, side: str, arguments: argparse.Namespace
+) -> tuple[Mapping[str, np.ndarray], list[str]]:
+    """Inputs of a model that is run now, and where they are from unless they were named."""
+    if arguments.input is not None or arguments.random is not None:
+        return model_inputs(graph, arguments), []
+    if other is None:
+        raise ValueError("inputs: must be named by --input or --random where A and B are models")
+    inputs = inputs_in(other, graph, arguments.dump_layout)
+    listed = ", ".join(inputs)
+    return inputs, [f"{graph.name} was run on side {side}'s {listed}"]
+
+
+def _judging(
+    a: Side, graphs: Sequence[Graph | None], arguments: argparse.Namespace
+) -> Graph | None:
+    """A's model: A itself, what --model names, or B's model where A was recorded from it."""
+    if a.graph is not None:
+        if arguments.model is not None:
+            raise ValueError(f"{arguments.a}: must be a golden file or dumps to be judged by "
+                             "--model, got a model")  # fmt: skip
+        return a.graph
+    if a.golden is None:
+        return load_model(arguments.model, arguments) if arguments.model is not None else None
+    if arguments.model is not None:
+        graph = _as_recorded(arguments.model, a.golden, arguments)
+        if graph_hash(graph) != a.golden.graph_sha256:
+            raise ValueError(f"{arguments.model}: must be the model that {arguments.a} was "
+                             "recorded from, got another")  # fmt: skip
+        return graph
+    if graphs[1] is not None:
+        graph = replace(graphs[1], profile=a.golden.profile, accumulator=a.golden.accumulator)
+        return graph if graph_hash(graph) == a.golden.graph_sha256 else None
+    return None
+
+
+def _as_recorded(path: Path, golden: Golden, arguments: argparse.Namespace) -> Graph:
+    """A model read with the profile, accumulator and image size of a recorded run."""
+    settings = argparse.Namespace(**vars(arguments))
+    settings.profile = golden.profile
+    settings.accumulator = golden.accumulator
+    graph = load_model(path, settings)
+    if settings.input_size is None:
+        size = _size(golden, graph)
+        if size is not None:
+            settings.input_size = size
+            graph = load_model(path, settings)
+    return graph
+
+
+def _size(golden: Golden, graph: Graph) -> tuple[int, int] | None:
+    """Height and width of the recorded image where the model has another; None otherwise."""
+    recorded = {t.name: t.shape for t in golden.sequence()}
+    for tensor in (graph.tensors[i] for i in graph.inputs):
+        shape = recorded.get(tensor.name, ())
+        if len(shape) == 4 and shape[1:] != tensor.shape[1:]:
+            return (shape[1], shape[2]) if graph.layout == "NHWC" else (shape[2], shape[3])
+    return None
