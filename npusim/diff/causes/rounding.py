@@ -16,6 +16,8 @@ TIE = 1e-6
 """Codes within which a result counts as exactly between two codes."""
 TWICE = "double_rounding"
 """In the names of rules that round twice."""
+SEVERAL = (TWICE, "neural_art")
+"""In the names of rules that round more than once."""
 NEAR_TIE = 0.26
 """Rounding twice moves a result by up to a quarter of a code before the last rounding."""
 
@@ -86,7 +88,7 @@ def _by_library(case: Case, alone: Alone, evidence: str) -> Iterator[Explanation
     if best:
         names = " or ".join(filter(None, (", ".join(best[:-1]), best[-1])))
         sentence = f"results are rounded by {names}, not by {own}"
-        if TWICE in own.rule and not any(TWICE in name for name in best):
+        if TWICE in own.rule and not any(rule in name for rule in SEVERAL for name in best):
             sentence = f"results are rounded once ({names}), not twice ({own})"
         yield Explanation("rounding", sentence, evidence, consistent, SIMULATED)
 
