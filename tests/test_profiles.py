@@ -16,8 +16,9 @@ OWN = (
     "half_away",
     "exact",
     "fixed_point",
+    "neural_art",
 )
-NAMES = ("tflm", "litert-ref", "litert-x86", "xnnpack", "single-rounding", "onnx")
+NAMES = ("tflm", "litert-ref", "litert-x86", "xnnpack", "single-rounding", "onnx", "neural-art")
 
 
 def test_profiles_are_called_by_their_names():
@@ -25,9 +26,9 @@ def test_profiles_are_called_by_their_names():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_profiles_wrap_at_32_bits_and_have_known_rules(name):
+def test_profiles_wrap_at_32_bits_or_sum_exactly_and_have_known_rules(name):
     profile = find_profile(name)
-    assert profile.accumulator == Accumulator(32, "wrap")
+    assert profile.accumulator == Accumulator(64 if name == "neural-art" else 32, "wrap")
     known = {*REQUANTIZE, *QUANTIZE, *DEQUANTIZE, *OWN}
     for a in profile.operators.values():
         assert a.rule in known
@@ -45,6 +46,7 @@ def test_profiles_wrap_at_32_bits_and_have_known_rules(name):
         ("xnnpack", ("float32_even", "float32_even", "add_xnnpack", "float32_even",
                      "mean_xnnpack")),
         ("single-rounding", ("single_rounding",) * 5),
+        ("neural-art", (*("neural_art",) * 3, *("double_rounding",) * 2)),
     ],
 )  # fmt: skip
 def test_profile_names_the_rules_of_its_reference(name, rules):
@@ -62,5 +64,5 @@ def test_arithmetic_says_what_happens_behind_the_last_block():
 def test_unknown_profile_is_refused_with_the_known_ones():
     with pytest.raises(ValueError) as caught:
         find_profile("tflite")
-    known = "litert-ref, litert-x86, onnx, single-rounding, tflm, xnnpack"
+    known = "litert-ref, litert-x86, neural-art, onnx, single-rounding, tflm, xnnpack"
     assert str(caught.value) == f"profile: must be one of {known}, got 'tflite'"
