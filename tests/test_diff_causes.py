@@ -8,7 +8,8 @@ from dataclasses import replace
 import faulty_device
 import numpy as np
 import pytest
-from faulty_device import FAULTS, Dumped
+from faults import FAULTS
+from faulty_device import Dumped
 
 from npusim.diff import Dump, Report, Side, diff, of_golden
 from npusim.diff.case import Case
