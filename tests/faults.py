@@ -41,17 +41,24 @@ class Fault(NamedTuple):
 
 
 def sums(
-    graph: Graph, node: Node, x: np.ndarray, padding: Any = None, pad_code: int | None = None
+    graph: Graph,
+    node: Node,
+    x: np.ndarray,
+    *,
+    padding: Any = None,
+    pad_code: int | None = None,
+    turn: Callable[[np.ndarray], np.ndarray] = np.asarray,
 ) -> np.ndarray:
     """bias + sum of products of a weighted node, cell by cell: int64, channels last.
 
     padding    (top, left) instead of the node's
     pad_code   code in the padding instead of the zero point
+    turn       what is done to the kernels (.., KH, KW, ..) first
     """
     source, weights = (graph.tensors[i] for i in node.inputs[:2])
     zero = int(source.quantization.zero_point[0])
     bias = parameters.bias(graph, node).astype(np.int64)
-    w = weights.data.astype(np.int64)
+    w = turn(weights.data.astype(np.int64))
     if node.op == "fully_connected":
         return bias + (x.astype(np.int64) - zero) @ w.T
     if node.op == "depthwise_conv2d":
@@ -161,6 +168,25 @@ def _pad_side(rng: Any, graph: Graph, node: Node, values: Values) -> np.ndarray 
     columns = max((ow - 1) * stride_w + kernel[1] - x.shape[2], 0)
     other = rows - top, columns - left
     return None if other == (top, left) else tail(graph, node, sums(graph, node, x, padding=other))
+
+
+def _turned(turn: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray | None]:
+    """Kernels of more than one cell, turned."""
+
+    def make(rng: Any, graph: Graph, node: Node, values: Values) -> np.ndarray | None:
+        if graph.tensors[node.inputs[1]].shape[1:3] == (1, 1):
+            return None
+        return tail(graph, node, sums(graph, node, _x(node, values), turn=turn))
+
+    return make
+
+
+def _other_activation(rng: Any, graph: Graph, node: Node, values: Values) -> np.ndarray | None:
+    """relu where there is none: codes end at the zero point."""
+    if node.attributes["activation"] != "none":
+        return None
+    zero = int(graph.tensors[node.outputs[0]].quantization.zero_point[0])
+    return np.maximum(values[node.outputs[0]], zero).astype(np.int8)
 
 
 def _narrow(overflow: str) -> Callable[..., np.ndarray]:
@@ -300,6 +326,9 @@ FAULTS: Mapping[str, Fault] = {
     "accumulator wraps": Fault("accumulator", WEIGHTED, _narrow("wrap")),
     "no activation": Fault("clamp", CONVOLUTIONS, _unclamped),
     "other clamp": Fault("clamp", IMAGE, _clamped),
+    "an activation": Fault("clamp", ("conv2d", "add"), _other_activation),
+    "kernels turned": Fault("weights", CONVOLUTIONS, _turned(lambda w: w[:, ::-1, ::-1])),
+    "kernels transposed": Fault("weights", CONVOLUTIONS, _turned(lambda w: w.swapaxes(1, 2))),
     "zero point": Fault("zero point", IMAGE, _added),
     "zero point of the input": Fault("zero point", WEIGHTED, _no_input_zero_point),
     "channels swapped": Fault("channel order", IMAGE, _swapped),
