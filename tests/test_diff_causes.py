@@ -8,7 +8,9 @@ from dataclasses import replace
 import faulty_device
 import numpy as np
 import pytest
-from faulty_device import FAULTS, Dumped
+from faults import FAULTS
+from faulty_device import Dumped
+from graphs import Draft
 
 from npusim.diff import Dump, Report, Side, diff, of_golden
 from npusim.diff.case import Case
@@ -21,6 +23,8 @@ SEEDS = range(20)
 # faults that only the model can tell from others; without it they are unknown, or look like these
 NEED_THE_MODEL = {
     "padding side": {"unknown"},
+    "kernels turned": {"unknown"},
+    "kernels transposed": {"unknown"},
     "accumulator saturates": {"unknown", "clamp", "accumulator"},
     "accumulator wraps": {"unknown"},
     "zero point of the input": {"unknown"},
@@ -111,6 +115,54 @@ def test_tensors_behind_a_fault_inherit_it(fault):
     assert [t.own.differing for t in behind if t.verdict == "inherited"] == [0] * sum(
         t.verdict == "inherited" for t in behind
     )
+
+
+def one_convolution(**attributes):
+    draft = Draft(7)
+    x = draft.input((1, 9, 9, 3))
+    return draft.graph(draft.conv2d(x, 5, **attributes))
+
+
+def one_sum():
+    """Two operands with different scales and zero points."""
+    draft = Draft(8)
+    a = draft.input((1, 6, 6, 4), scale=0.03, zero_point=-20)
+    b = draft.input((1, 6, 6, 4), scale=0.09, zero_point=11)
+    return draft.graph(draft.node("add", (a, b), activation="none", affine={"scale": 0.1}))
+
+
+def exchanged(graph):
+    """The graph with its operands' quantisation exchanged."""
+    a, b, *rest = graph.tensors
+    tensors = replace(a, quantization=b.quantization), replace(b, quantization=a.quantization)
+    return replace(graph, tensors=(*tensors, *rest))
+
+
+DEVICES = {
+    "dilation 1x3 is taken as 3x1": (
+        one_convolution(dilation=(1, 3)),
+        one_convolution(dilation=(3, 1)),
+    ),
+    "padding is symmetric": (
+        one_convolution(stride=(2, 2), padding=(0, 2, 0, 2)),
+        one_convolution(stride=(2, 2), padding=(1, 1, 1, 1)),
+    ),
+    "padding is absent: the image starts at the edge": (
+        one_convolution(padding=(1, 1, 1, 1)),
+        one_convolution(padding=(0, 2, 0, 2)),
+    ),
+    "scales and zero points of the two operands are exchanged": (one_sum(), exchanged(one_sum())),
+}
+
+
+@pytest.mark.parametrize("sentence", DEVICES)
+def test_changed_node_is_told_by_its_change(sentence):
+    graph, device = DEVICES[sentence]
+    inputs = faulty_device.codes(graph, 2)
+    dumps = tuple(Dump(t.name, "", t.values) for t in record(device, inputs, threads=1).sequence())
+    report = diff(of_golden("A", record(graph, inputs, 1), graph), Side("B", "folder", dumps))
+    assert report.first.cause.sentence == sentence
+    assert report.first.cause.basis == "simulated"
 
 
 @pytest.mark.parametrize("seed", SEEDS)

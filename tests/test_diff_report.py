@@ -190,7 +190,10 @@ def test_page_of_equal_sides_says_so(equal):
 def test_page_holds_no_name_that_is_markup(report):
     evil = '<script src="http://x"></script>&amp;"\'>'
     tensors = tuple(replace(t, name=evil, node=evil, reason=evil) for t in report.tensors)
-    parties = [replace(p, path=evil) for p in (report.a, report.b)]
+    parties = [
+        replace(p, path=evil, kind=evil, profile=evil, accumulator=evil)
+        for p in (report.a, report.b)
+    ]
     spoiled = replace(report, a=parties[0], b=parties[1], tensors=tensors, missing=(evil,),
                       extra=(evil,), notes=(evil,))  # fmt: skip
     found = Page(html(spoiled))

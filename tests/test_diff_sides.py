@@ -133,6 +133,10 @@ FOLDERS = {
         {"x.npy": numpy_archive()},
         "{d}/x.npy: must hold one array, got an archive of ['a']",
     ),
+    "name with a control character": (
+        {"x\x1b.npy": b""},
+        "{d}: names must be printable, got 'x\\x1b.npy', 'x\\x1b'",
+    ),
     "no bytes": ({"x.bin": b""}, "{d}/x.bin: must have 1..2147483647 bytes, got 0"),
 }
 
@@ -144,6 +148,12 @@ def test_folder_that_cannot_be_read_is_refused(case, tmp_path):
     with pytest.raises((ValueError, OSError)) as caught:
         open_path(folder)
     assert str(caught.value).startswith(expected.replace("{d}", str(folder)))
+
+
+def test_files_of_one_name_keep_their_suffix(tmp_path):
+    np.save(tmp_path / "a.npy", IMAGE)
+    (tmp_path / "a.bin").write_bytes(b"\x01")
+    assert [d.name for d in open_path(tmp_path).dumps] == ["a.bin", "a.npy"]
 
 
 def test_order_file_cannot_leave_the_folder(tmp_path):

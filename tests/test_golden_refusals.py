@@ -119,6 +119,14 @@ CASES = {
         attribute("tensors/000001", "name", "x_0"),
         f"/tensors: names must be unique, got 6 tensors with 5 names; {REMEDY}",
     ),
+    "name with a control character": (
+        attribute("tensors/000001", "name", "x\x1b[2J"),
+        f"names: must have at most 4096 printable characters, got 'x\\x1b[2J'; {REMEDY}",
+    ),
+    "profile with a control character": (
+        attribute("/", "profile", "a\nb"),
+        f"names: must have at most 4096 printable characters, got 'a\\nb'; {REMEDY}",
+    ),
     "input that is not there": (
         put("inputs", np.array([0, 99])),
         f"/inputs: must refer to tensors that are there, got 99; {REMEDY}",

@@ -9,7 +9,6 @@ import numpy as np
 from ..affine import LIMITS
 from ..graph import Accumulator, ModelError, Quantization
 from .ideal import Ideal, ideal
-from .places import axes
 from .replay import Part
 
 SIMULATED, FITTED, SYMPTOM = "simulated", "fitted", "symptom"
@@ -37,7 +36,7 @@ class Alone:
         """What the node makes when it is changed to `part`; None where that is no legal node."""
         try:
             return part.run(self.inputs, accumulator).astype(np.int64)
-        except (ModelError, ValueError):
+        except (ModelError, TypeError, ValueError):
             return None
 
 
@@ -79,11 +78,6 @@ class Case:
     def zero_point(self) -> int:
         """The code of 0; 0 where none is known."""
         return 0 if self.quantization is None else int(self.quantization.zero_point[0])
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """Names of the dimensions."""
-        return axes(self.expected.ndim)
 
 
 @dataclass(frozen=True, eq=False)

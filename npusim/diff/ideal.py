@@ -46,12 +46,6 @@ class Ideal(NamedTuple):
         """int64 codes from rounded steps."""
         return np.clip(rounded.astype(np.int64) + self.zero_point, self.low, self.high)
 
-    @property
-    def unclamped(self) -> np.ndarray:
-        """bool: elements that no clamp touches, whichever way they are rounded."""
-        codes = self.steps + self.zero_point
-        return (codes > self.low + 1) & (codes < self.high - 1)
-
 
 def ideal(graph: Graph, inputs: Mapping[str, np.ndarray]) -> Ideal | None:
     """The only output of a graph of one node; None for operators that do not round to codes.

@@ -164,7 +164,7 @@ def _expectations(reference: Reference, name: str, seen: Seen) -> Iterator[Expec
         alone = Alone(part, inputs) if _is_alone(part, inputs) else None
         yield Expectation(reference.values[name], "A's inputs", alone)
     else:
-        yield Expectation(reference.values[name], "A's inputs")
+        yield Expectation(reference.values[name])
 
 
 def _made(reference: Reference, part: Part, known: Arrays) -> Expectation | None:
@@ -193,9 +193,8 @@ def _cause(reference: Reference, pair: Pair, expected: Expectation) -> Cause:
     assert pair.fitted is not None
     wanted, actual = pair.wanted, pair.fitted.values
     if wanted.dtype not in LIMITS:
-        return Cause(
-            "unknown", f"{wanted.dtype} values have no codes to explain", "", "", 0.0, False
-        )
+        sentence = f"{wanted.dtype} values have no codes to explain"
+        return Cause(UNKNOWN, sentence, "", "", 0.0, False)
     case = Case(
         expected=expected.values.astype(np.int64),
         actual=actual.astype(np.int64),

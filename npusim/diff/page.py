@@ -64,10 +64,11 @@ def _top(report: Report, gate: tuple[Limit, ...], stopped: Sequence[Excess]) -> 
 
 
 def _side(label: str, party: Party) -> str:
-    how = f"<br>profile {party.profile}, accumulator {party.accumulator}" if party.profile else ""
-    facts = f"{party.kind}, {party.tensors} tensors"
+    facts = [f"{party.kind}, {party.tensors} tensors"]
+    if party.profile:
+        facts.append(f"profile {party.profile}, accumulator {party.accumulator}")
     return (f'<div class="side"><b>{label}</b><code>{escape(party.path)}</code>'
-            f'<div class="soft small">{escape(facts)}{how}</div></div>')  # fmt: skip
+            f'<div class="soft small">{"<br>".join(map(escape, facts))}</div></div>')  # fmt: skip
 
 
 def _chain(report: Report) -> Iterator[str]:

@@ -7,6 +7,7 @@ is that of the names with numbers in them read as numbers.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,13 +103,16 @@ def _folder(path: Path, order: Path | None) -> Iterator[Dump]:
         listed = [(name, Path(name).stem) for name in sorted(found, key=natural)]
     if not listed:
         raise ValueError(f"{path}: folder must hold {', '.join((*NUMPY, *RAW))} files, got none")
+    times = Counter(name for _, name in listed)
     for file, name in listed:
-        yield _dump(path, file, name)
+        yield _dump(path, file, name if times[name] == 1 else file)
 
 
 def _dump(folder: Path, file: str, name: str) -> Dump:
     if Path(file).name != file:
         raise ValueError(f"{folder}: files must lie in the folder itself, got {file!r}")
+    if not (file + name).isprintable():
+        raise ValueError(f"{folder}: names must be printable, got {file!r}, {name!r}")
     path = folder / file
     if path.suffix.lower() in NUMPY:
         arrays = read_numpy(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from ..check import NAME_LIMIT
 from ..formats import files
 from ..formats.h5_objects import (
     REMEDY,
@@ -208,6 +209,10 @@ def _check_wiring(golden: Golden) -> None:
     """Indices point to tensors, names are unique, and no node reads what is made later."""
     count = len(golden.tensors)
     seen = [t.name for t in golden.tensors]
+    for text in (golden.model, golden.profile, *seen, *(n.name for n in golden.nodes)):
+        if not text.isprintable() or len(text) > NAME_LIMIT:
+            raise ModelError(f"names: must have at most {NAME_LIMIT} printable characters, "
+                             f"got {text[:80]!r}; {REMEDY}")  # fmt: skip
     if len(set(seen)) != count:
         raise ModelError(f"/tensors: names must be unique, got {count} tensors with "
                          f"{len(set(seen))} names; {REMEDY}")  # fmt: skip

@@ -13,7 +13,7 @@ from ...affine import quantization, zero_point
 from ...graph import ABSENT, Graph, Node, Quantization, Tensor
 from ...headroom import WEIGHTED
 from ...shapes import window_2d
-from ..case import SIMULATED, Case, Explanation
+from ..case import SIMULATED, Alone, Case, Explanation
 from ..ideal import windows
 from ..replay import Part
 
@@ -61,12 +61,13 @@ def _changes(part: Part) -> Iterator[Change]:
 
 
 def _paddings(part: Part) -> Iterator[Change]:
-    """The same number of padded cells on the other side, or half of them on each."""
+    """The same number of padded cells on the other side, or as many on each."""
     graph, node = part.graph, part.last
     top, bottom, left, right = _padding(graph, node)
+    rows, columns = (top + bottom + 1) // 2, (left + right + 1) // 2
     ways = {
-        "more on top and left than at the bottom and right": (bottom, top, right, left),
-        "symmetric": (max(top, bottom), max(top, bottom), max(left, right), max(left, right)),
+        "exchanged: top with bottom, left with right": (bottom, top, right, left),
+        "symmetric": (rows, rows, columns, columns),
         "absent: the image starts at the edge": (0, top + bottom, 0, left + right),
     }
     for name, padding in ways.items():
@@ -97,11 +98,10 @@ def _kernel(graph: Graph, node: Node) -> tuple[int, int]:
 
 def _exchanged(part: Part) -> Iterator[Change]:
     """Height for width."""
-    for name in ("stride", "dilation"):
-        pair = part.last.attributes.get(name, (1, 1))
-        if pair[0] != pair[1]:
-            sentence = f"{name} {pair[0]}x{pair[1]} is taken as {pair[1]}x{pair[0]}"
-            yield Change(name, sentence, _with(part, **{name: pair[::-1]}))
+    h, w = part.last.attributes.get("dilation", (1, 1))
+    if h != w:
+        sentence = f"dilation {h}x{w} is taken as {w}x{h}"
+        yield Change("dilation", sentence, _with(part, dilation=(w, h)))
 
 
 def _weights(part: Part) -> Iterator[Change]:
@@ -194,7 +194,9 @@ def _other_padding_codes(case: Case, part: Part) -> Iterator[Explanation]:
             continue
         cells = ((0, 0), (top, bottom), (left, right), (0, 0))
         field = np.pad(case.alone.inputs[x.name], cells, constant_values=code)
-        predicted = valid.run({x.name: field}).astype(np.int64)
+        predicted = Alone(valid, {x.name: field}).run(valid)
+        if predicted is None or predicted.shape != case.actual.shape:
+            continue
         sentence = f"padding holds the code {code}, not the zero point {zero_point(x)}"
         yield Explanation("padding", sentence, "", predicted == case.actual, SIMULATED)
 
