@@ -6,11 +6,12 @@ Each table stands in the page between `<!-- name -->` and `<!-- end -->`.
 """
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
+
+from pages import markdown, rewrite
 
 from zo.demo import SHIFTS
 
@@ -18,20 +19,6 @@ CLONE = Path(__file__).resolve().parents[1]
 PAGE = CLONE / "docs" / "neural-art.md"
 RESULTS = CLONE / "benchmarks" / "results"
 UNKNOWNS = ("s0 one less", "s0 one more", "ties to even", "ties up", "24-bit partial sums")
-
-
-def main() -> None:
-    """Rewrite the tables of the page."""
-    PAGE.write_text(filled(PAGE.read_text("utf-8")), "utf-8")
-
-
-def filled(text: str) -> str:
-    """The text with every table made anew; KeyError for a name that no table has."""
-
-    def replacement(match: re.Match[str]) -> str:
-        return f"<!-- {match[1]} -->\n{TABLES[match[1]]()}\n<!-- end -->"
-
-    return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", replacement, text, flags=re.DOTALL)
 
 
 def models() -> str:
@@ -51,13 +38,13 @@ def models() -> str:
     head = ("model", "inputs", "layers alone, %", "last layer, %", "labels changed",
             "right, tflm and here")  # fmt: skip
     origins = "; ".join(dict.fromkeys(f"{r['machine']}, commit {r['commit']}" for r in _results()))
-    return f"{_table(head, rows)}\n\n{origins}."
+    return f"{markdown(head, rows)}\n\n{origins}."
 
 
 def unknowns() -> str:
     """For each thing nobody knows: labels that change with it, and right ones."""
     rows = [(_name(r), *(_answer(r, name) for name in UNKNOWNS)) for r in _results() if r["labels"]]
-    return _table(("model", *UNKNOWNS), rows)
+    return markdown(("model", *UNKNOWNS), rows)
 
 
 def _answer(result: Mapping[str, Any], name: str) -> str:
@@ -75,7 +62,7 @@ def layers() -> str:
             for x in r["layers"]
         ]
         head = ("layer", "elements", "alone", "in the network")
-        parts.append(f"**{_name(r)}** ({r['origin']})\n\n{_table(head, rows)}")
+        parts.append(f"**{_name(r)}** ({r['origin']})\n\n{markdown(head, rows)}")
     return "\n\n".join(parts)
 
 
@@ -88,7 +75,7 @@ def training() -> str:
          *(f"{100 * mean(row[way]):.1f}" for way in ways))
         for row in sorted(r["rows"], key=lambda row: list(SHIFTS).index(row["shift"]))
     ]  # fmt: skip
-    table = _table(("digits", "profile", "before", *ways), rows)
+    table = markdown(("digits", "profile", "before", *ways), rows)
     return f"{table}\n\nMeans of {r['seeds']} seeds, {r['epochs']} epochs, commit {r['commit']}."
 
 
@@ -105,12 +92,7 @@ def _results() -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(RESULTS.glob("neural_art_*.json"))]
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-TABLES: Mapping[str, Callable[[], str]] = {
+TABLES = {
     "models": models,
     "unknowns": unknowns,
     "training": training,
@@ -118,4 +100,4 @@ TABLES: Mapping[str, Callable[[], str]] = {
 }
 
 if __name__ == "__main__":
-    main()
+    rewrite(PAGE, TABLES)

@@ -6,36 +6,23 @@ Each table stands in README.md between `<!-- name -->` and `<!-- end -->`.
 """
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from pages import markdown, rewrite
 
 from npusim.formats.tflite_operators import SUPPORTED
 from npusim.operators import RULES
 
 CLONE = Path(__file__).resolve().parents[1]
-README = CLONE / "README.md"
+PAGE = CLONE / "README.md"
 RESULTS = CLONE / "benchmarks" / "results"
 RIVALS = {
     "LiteRT ref": "LiteRT, reference kernels",
     "LiteRT x86": "LiteRT, optimised kernels without delegate",
     "LiteRT xnnpack": "LiteRT, XNNPACK (the default)",
 }
-
-
-def main() -> None:
-    """Rewrite the tables of README.md."""
-    README.write_text(filled(README.read_text("utf-8")), "utf-8")
-
-
-def filled(text: str) -> str:
-    """The text with every table made anew; KeyError for a name that no table has."""
-
-    def replacement(match: re.Match[str]) -> str:
-        return f"<!-- {match[1]} -->\n{TABLES[match[1]]()}\n<!-- end -->"
-
-    return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", replacement, text, flags=re.DOTALL)
 
 
 def operators() -> str:
@@ -47,7 +34,7 @@ def operators() -> str:
         (f"`{op}`", ", ".join(f"`{n}`" for n in names[op]), "yes", _types(rule.x, rule.y))
         for op, rule in RULES.items()
     ]
-    return _table(("operator", "`.tflite`", "`.h5`", "types"), rows)
+    return markdown(("operator", "`.tflite`", "`.h5`", "types"), rows)
 
 
 def _tflite_name(code: int) -> str:
@@ -73,7 +60,7 @@ def demo() -> str:
         cells = [_accuracies([r["after"] for r in same if r["shift"] == s]) for s in shifts]
         forwards = sorted({row["forwards"] for row in same})
         rows.append((method, *cells, _range(f"{n:,}" for n in forwards)))
-    table = _table(("way", *shifts, "forward passes of a batch"), rows)
+    table = markdown(("way", *shifts, "forward passes of a batch"), rows)
     return f"{table}\n\n{len(runs)} seeds, {_origin(found)}."
 
 
@@ -103,7 +90,7 @@ def speed() -> str:
         )
         for r in sorted(found, key=lambda r: (r["macs"], r["rival_ms"]), reverse=True)
     ]
-    table = _table(("model", "rival", "rival takes", "npusim takes", "ratio"), rows)
+    table = markdown(("model", "rival", "rival takes", "npusim takes", "ratio"), rows)
     origins = "; ".join(dict.fromkeys(map(_origin, found)))
     return f"{table}\n\nOne image, one thread, both engines in turn in one process; {origins}."
 
@@ -118,12 +105,7 @@ def _origin(result: Mapping[str, Any]) -> str:
     return f"{result['machine']}, commit {result['commit']}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-TABLES: Mapping[str, Callable[[], str]] = {"operators": operators, "demo": demo, "speed": speed}
+TABLES = {"operators": operators, "demo": demo, "speed": speed}
 
 if __name__ == "__main__":
-    main()
+    rewrite(PAGE, TABLES)

@@ -2,6 +2,7 @@
 
 import contextlib
 import doctest
+import importlib
 import io
 import re
 import shlex
@@ -14,6 +15,7 @@ import zo.cli
 
 CLONE = Path(__file__).resolve().parents[1]
 PAGES = sorted((CLONE / "docs").glob("*.md"))
+SCRIPTS = ["neural_art_tables", "readme_tables", "rules_table"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -27,6 +29,16 @@ def test_page_examples_print_what_it_says(page, tmp_path, monkeypatch):
     assert "".join(lines) == ""
     shown = re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     assert "".join(map(timeless, map(printed, shown))) == "".join(map(timeless, shown))
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_tables_are_what_the_script_makes(script, monkeypatch):
+    monkeypatch.syspath_prepend(CLONE / "docs")
+    module = importlib.import_module(script)
+    page = module.PAGE.read_text("utf-8")
+    assert set(module.TABLES) == set(re.findall(r"<!-- (?!end)(\w+) -->", page))
+    filled = importlib.import_module("pages").filled(page, module.TABLES)
+    assert filled == page, f"run python docs/{script}.py"
 
 
 def printed(block):

@@ -1,4 +1,4 @@
-"""The README: its example prints what it shows, its tables are made, its commands are CI's."""
+"""The README: its example prints what it shows, its commands are CI's."""
 
 import contextlib
 import io
@@ -39,13 +39,6 @@ def test_weights_are_found_and_changed_as_the_readme_says():
     assert not np.array_equal(session.run(x), before)
     again = npusim.Session(names["graph"], trainable=[node]).weights
     assert np.array_equal(again[node], again[name])
-
-
-def test_tables_are_made_from_code_and_results():
-    namespace = {"__name__": "readme_tables", "__file__": str(CLONE / "docs" / "readme_tables.py")}
-    source = (CLONE / "docs" / "readme_tables.py").read_text("utf-8")
-    exec(compile(source, "readme_tables.py", "exec"), namespace)
-    assert namespace["filled"](README) == README, "run python docs/readme_tables.py"
 
 
 def test_commands_stand_alone_and_ci_runs_the_tests_with_them():
