@@ -108,6 +108,12 @@ def _labels(graph: Graph, arguments: argparse.Namespace) -> Sequence[str]:
     return read_labels(arguments.labels)
 
 
+def check_source(arguments: argparse.Namespace) -> None:
+    """Refuse anything but one source of inputs."""
+    if (arguments.input is None) == (arguments.random is None):
+        raise ValueError("inputs: must be named by --input or --random, one of them")
+
+
 def model_inputs(graph: Graph, arguments: argparse.Namespace) -> Arrays:
     """A model's inputs by name, as the options --input, --random, --mean and --std say."""
     if (arguments.mean is None) != (arguments.std is None):

@@ -15,7 +15,7 @@ from .command_line import (
     counting_number,
     load_model,
 )
-from .commands import model_inputs
+from .commands import check_source, model_inputs
 from .golden import record, to_bytes
 from .golden.c_vectors import write_c_vectors
 from .golden.file import save
@@ -41,8 +41,7 @@ examples:
 
 def run(arguments: argparse.Namespace) -> int:
     """`npusim golden`"""
-    if (arguments.input is None) == (arguments.random is None):
-        raise ValueError("inputs: must be named by --input or --random, one of them")
+    check_source(arguments)
     if arguments.output is None and arguments.c_header is None:
         raise ValueError("output: must be named by --output, --c-header or both, got neither")
     if arguments.output is not None and arguments.output.suffix.lower() != ".h5":

@@ -44,6 +44,8 @@ ORDER = [
     "plan",
     "backend",
     "engine",
+    "explain_rule",
+    "explain",
     "head",
     "images",
     "origin",
@@ -60,6 +62,7 @@ ORDER = [
     "commands",
     "golden_command",
     "diff_command",
+    "explain_command",
     "demo_command",
     "cli",
 ]
