@@ -56,11 +56,13 @@ ORDER = [
     "golden",
     "diff",
     "demo",
+    "blob",
     "command_line",
     "commands",
     "golden_command",
     "diff_command",
     "demo_command",
+    "locate_command",
     "cli",
 ]
 
