@@ -12,6 +12,7 @@ from . import (
     diff_command,
     explain_command,
     golden_command,
+    locate_command,
 )
 from .command_line import (
     EXIT_STATUS,
@@ -128,6 +129,7 @@ COMMANDS = (
     golden_command.COMMAND,
     diff_command.COMMAND,
     explain_command.COMMAND,
+    locate_command.COMMAND,
 )
 
 

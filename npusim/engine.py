@@ -58,7 +58,7 @@ class Session:
     graph         a Graph
     trainable     names of constants (or of nodes, meaning their weights; `node/bias` its bias)
                   whose arrays in `weights` may be changed in place between runs
-    threads       images are spread over so many threads; the number of processors if None
+    threads       images are spread over so many threads; the processors it may use if None
     accumulator   overrides the graph's
 
     graph, trainable, threads   as above, with canonical names and of one image where that can be
@@ -316,10 +316,17 @@ def _with_accumulator(graph: Graph, accumulator: Accumulator | None) -> Graph:
 
 def _thread_count(threads: int | None) -> int:
     if threads is None:
-        return os.cpu_count() or 1
+        return _processors()
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     return threads
+
+
+def _processors() -> int:
+    """How many processors this process may use, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _find_constants(graph: Graph, names: Sequence[str]) -> list[int]:

@@ -90,7 +90,11 @@ def test_threads_do_not_change_a_bit(seed, threads):
     assert_equal(dict(session.trace(x)), dict(expected.trace(x)))
 
 
-def test_threads_are_the_processors_by_default():
+def test_threads_are_the_processors_of_this_process_by_default(monkeypatch):
+    assert Session(single()).threads == len(os.sched_getaffinity(0))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5})
+    assert Session(single()).threads == 1
+    monkeypatch.delattr(os, "sched_getaffinity")
     assert Session(single()).threads == os.cpu_count()
 
 

@@ -58,12 +58,14 @@ ORDER = [
     "golden",
     "diff",
     "demo",
+    "blob",
     "command_line",
     "commands",
     "golden_command",
     "diff_command",
     "explain_command",
     "demo_command",
+    "locate_command",
     "cli",
 ]
 

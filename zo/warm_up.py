@@ -31,7 +31,7 @@ Real = NDArray[np.float64]
 class WarmUp(NamedTuple):
     """When to stop and how fast to go.
 
-    accuracy   fraction of validation images at which it stops
+    accuracy   fraction of validation images at which it stops; above 1 it does all steps
     steps      at most so many steps
     batch      images per step
     rate       times the mean of ||x||^2 gives the step in logits; dimensionless
@@ -75,8 +75,9 @@ def warm_up(
 
     classes   number of outputs O
     seed      of the first weights, uniform in +-1/sqrt(I), and of the order of images
-    raises    ValueError when there are fewer images than one batch
+    raises    ValueError for an option out of its range, or fewer images than one batch
     """
+    _check(options)
     if len(train.labels) < options.batch:
         raise ValueError(
             f"warm_up: must have a batch of {options.batch} training images at least, "
@@ -93,6 +94,17 @@ def warm_up(
         rows = _batch_rows(len(train.labels), options.batch, step, seed)
         descend(train.real(rows), train.labels[rows], weights, bias, rate)
     return FloatHead(weights, bias, accuracy, step)
+
+
+def _check(options: WarmUp) -> None:
+    for name, allowed, fits in (
+        ("accuracy", "0 or more", options.accuracy >= 0),
+        ("steps", "0 or more", options.steps >= 0),
+        ("batch", "1 or more", options.batch >= 1),
+        ("rate", "a positive number", 0 < options.rate < math.inf),
+    ):
+        if not fits:
+            raise ValueError(f"warm_up: {name} must be {allowed}, got {getattr(options, name)}")
 
 
 def mean_square_norm(features: Features) -> float:

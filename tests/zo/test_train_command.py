@@ -168,6 +168,18 @@ def test_evaluate_names_the_data_of_a_label_too_high(zo_command):
     )
 
 
+def test_evaluate_names_the_folders_of_too_few_classes(zo_command):
+    for name in "ab":
+        Path("few", name).mkdir(parents=True)
+        Path("few", name, "1.png").write_bytes(b"")
+    assert zo_command("evaluate", MODEL, "--data", "few") == (
+        2,
+        "",
+        "zo: few: must have a class folder for each of the 10 classes of the model, got 2; labels "
+        "follow the order of the folders, so take pictures of every class\n",
+    )
+
+
 def test_model_has_the_statistics_that_adapt_goes_by(zo_command, inverted_digits):
     zo_command(*RUN, "--data", inverted_digits, *SHORT, "--train", 50)
     graph = npusim.load("run/model.h5")

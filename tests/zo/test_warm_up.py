@@ -1,6 +1,7 @@
 """Float warm-up of a head: the same bits in NumPy and numba, and what it leaves."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -61,6 +62,22 @@ def test_warm_up_stops_at_the_accuracy():
     assert 0.6 <= head.accuracy < 0.9
     again = warm_up(features(1, 400), features(2, 200), CLASSES, 4, WarmUp(accuracy=0.6))
     assert not np.array_equal(head.weights, again.weights)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"accuracy": -0.1}, "warm_up: accuracy must be 0 or more, got -0.1"),
+        ({"accuracy": float("nan")}, "warm_up: accuracy must be 0 or more, got nan"),
+        ({"steps": -1}, "warm_up: steps must be 0 or more, got -1"),
+        ({"batch": 0}, "warm_up: batch must be 1 or more, got 0"),
+        ({"rate": 0.0}, "warm_up: rate must be a positive number, got 0.0"),
+        ({"rate": float("inf")}, "warm_up: rate must be a positive number, got inf"),
+    ],
+)
+def test_warm_up_rejects_options_out_of_range(option, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        warm_up(features(1, 99), features(2, 9), CLASSES, 0, WarmUp(**option))
 
 
 def test_warm_up_rejects_less_than_a_batch():

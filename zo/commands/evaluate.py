@@ -89,6 +89,12 @@ def _part(arguments: argparse.Namespace, graph: Graph) -> tuple[str, Dataset]:
             f"{dataset.name}: must have the {classes} classes of the model at most, got "
             f"{len(dataset.classes)}; its labels are other things"
         )
+    if origin is None and len(dataset.classes) < classes and not _numbered(dataset.classes):
+        raise DataError(
+            f"{dataset.name}: must have a class folder for each of the {classes} classes of the "
+            f"model, got {len(dataset.classes)}; labels follow the order of the folders, so take "
+            "pictures of every class"
+        )
     return f"{dataset.name}, {part}", _named(to_input(dataset, graph, found), origin)
 
 
