@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from .resize import batch_separable, with_batch
 
 Arrays = np.ndarray | Mapping[str, np.ndarray]
 Results = np.ndarray | dict[str, np.ndarray]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,13 @@ class Session:
             {name: graph.tensors[i].name for name, i in zip(trainable, indices, strict=True)},
         )
         weighted = multiplied(self.graph)
-        self.biases = MappingProxyType(
-            {n.name: self._backend.constant(n.inputs[2]).reshape(-1) for n in weighted.values()}
-        )
-        self.requantization: Mapping[str, Requantization] = MappingProxyType(
-            {n.name: self._backend.requantization(k) for k, n in weighted.items()}
-        )
+        self.biases: Mapping[str, np.ndarray] = _OfLayers("biases", graph.profile, {
+            n.name: self._backend.constant(n.inputs[2]).reshape(-1) for n in weighted.values()
+        })  # fmt: skip
+        self.requantization: Mapping[str, Requantization] = _OfLayers(
+            "requantization", graph.profile,
+            {n.name: self._backend.requantization(k) for k, n in weighted.items()},
+        )  # fmt: skip
         self._inputs = self._layout(self.graph.inputs)
         self._outputs = self._layout(self.graph.outputs)
         self._lives: dict[int, Layout] = {}
@@ -269,6 +271,27 @@ class _Named(Mapping[str, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+
+class _OfLayers(Mapping[str, T]):
+    """Something by the names of layers that have multiplier and shift under a profile."""
+
+    def __init__(self, what: str, profile: str, values: Mapping[str, T]) -> None:
+        self._what, self._profile, self._values = what, profile, values
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._values:
+            raise KeyError(
+                f"{self._what}: {name!r} must be a layer with multiplier and shift under profile "
+                f"{self._profile}, got {', '.join(self._values) or 'none'}"
+            )
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
 def as_codes(values: np.ndarray, tensor: Tensor, profile: str) -> np.ndarray:

@@ -101,4 +101,5 @@ def _print(facts: dict, tensors: int) -> None:
         print(f"{facts['folder']}: vectors.h, main.c and {len(facts['layers'])} layers; "
               "main.c says how to build")  # fmt: skip
         if facts["left_out"]:
-            print(f"left out, without multiplier and shift: {', '.join(facts['left_out'])}")
+            print(f"left out, without multiplier and shift under profile {facts['profile']}: "
+                  f"{', '.join(facts['left_out'])}")  # fmt: skip

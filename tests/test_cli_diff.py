@@ -72,6 +72,16 @@ def test_golden_writes_vectors_in_c(command, work):
     assert {"vectors.h", "main.c", "conv2d_0.h", "fully_connected_0.h"} <= names
 
 
+def test_golden_says_which_layers_have_no_vectors_under_a_profile(command, work):
+    _, out, _ = command("golden", MODEL, "--random", 1, "--c-header", "vectors",
+                        "--profile", "neural-art")  # fmt: skip
+    assert out == (
+        "vectors: vectors.h, main.c and 0 layers; main.c says how to build\n"
+        "left out, without multiplier and shift under profile neural-art: conv2d_0, conv2d_1, "
+        "depthwise_conv2d_0, conv2d_2, fully_connected_0\n"
+    )
+
+
 def test_golden_tells_programs_what_it_wrote(command, work):
     arguments = ("--random", 1, "--output", "g.h5", "--c-header", "v", "--accumulator", "20")
     code, out, _ = command("golden", MODEL, *arguments, "--json")

@@ -264,3 +264,18 @@ def test_shifts_and_multipliers_act_under_every_profile(profile, name):
     r.shift[:] += 1
     assert not np.array_equal(dict(session.trace(x))[y], halved)
     assert snapshot_runs_as(session, x)
+
+
+@pytest.mark.parametrize("what", ["biases", "requantization"])
+def test_what_a_layer_does_not_have_is_refused_with_the_profile(what):
+    graph = replace(network(), profile="neural-art")
+    for wrong, known in ((graph, "none"), (network(), ", ".join(LAYERS))):
+        session = Session(wrong)
+        name = "reshape_0" if known != "none" else "conv2d_0"
+        with pytest.raises(KeyError) as caught:
+            getattr(session, what)[name]
+        assert caught.value.args == (
+            f"{what}: '{name}' must be a layer with multiplier and shift under profile "
+            f"{wrong.profile}, got {known}",
+        )
+        assert name not in getattr(session, what)
