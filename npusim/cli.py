@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import __version__, commands, demo_command, diff_command, golden_command
+from . import __version__, check_command, commands, demo_command, diff_command, golden_command
 from .command_line import (
     EXIT_STATUS,
     JSON,
@@ -116,7 +116,9 @@ RUN_OPTIONS: Options = {
 }
 
 
-COMMANDS = (demo_command.COMMAND, golden_command.COMMAND, diff_command.COMMAND)
+COMMANDS = tuple(
+    module.COMMAND for module in (check_command, demo_command, golden_command, diff_command)
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

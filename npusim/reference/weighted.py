@@ -90,15 +90,14 @@ def conv2d_sums(
     if not _ordered(a):
         acc = sum(_group_product(cells, tap, g.groups) for cells, tap in _taps(x, weights, g))
         return wrap(bias + acc, _bits(a))
-    return _accumulate(_conv2d_products(x, weights, g), bias, a)
+    return _accumulate(conv2d_products(x, weights, g), bias, a)
 
 
 def depthwise_conv2d_sums(
     x: np.ndarray, weights: np.ndarray, bias: np.ndarray, g: Conv2d, a: Accumulation | None = None
 ) -> np.ndarray:
     """What `depthwise_conv2d` requantises: accumulators int64 (N, OH, OW, C*M)."""
-    repeats = g.o // g.c
-    products = (np.repeat(cells, repeats, 3) * tap[0] for cells, tap in _taps(x, weights, g))
+    products = depthwise_conv2d_products(x, weights, g)
     if not _ordered(a):
         return wrap(bias + sum(products), _bits(a))
     return _accumulate(products, bias, a)
@@ -112,12 +111,38 @@ def fully_connected_sums(
     a: Accumulation | None = None,
 ) -> np.ndarray:
     """What `fully_connected` requantises: accumulators int64 (rows, O)."""
-    rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
-    wide = weights.astype(np.int64)
     if not _ordered(a):
-        return wrap(bias + rows @ wide.T, _bits(a))
-    products = (rows[:, i : i + 1] * wide[:, i] for i in range(g.i))
-    return _accumulate(products, bias, a)
+        return wrap(bias + _rows(x, g) @ weights.astype(np.int64).T, _bits(a))
+    return _accumulate(fully_connected_products(x, weights, g), bias, a)
+
+
+def conv2d_products(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Iterator[np.ndarray]:
+    """The products (N, OH, OW, O) of `conv2d` in the order of accumulation; 0 in the padding."""
+    i = weights.shape[3]
+    first_channel = np.arange(g.o) // (g.o // g.groups) * i
+    for cells, tap in _taps(x, weights, g):
+        for channel in range(i):
+            yield cells[..., first_channel + channel] * tap[:, channel]
+
+
+def depthwise_conv2d_products(
+    x: np.ndarray, weights: np.ndarray, g: Conv2d
+) -> Iterator[np.ndarray]:
+    """As `conv2d_products`, of `depthwise_conv2d`."""
+    return (np.repeat(cells, g.o // g.c, 3) * tap[0] for cells, tap in _taps(x, weights, g))
+
+
+def fully_connected_products(
+    x: np.ndarray, weights: np.ndarray, g: FullyConnected
+) -> Iterator[np.ndarray]:
+    """The products (rows, O) of `fully_connected` in the order of accumulation."""
+    rows, wide = _rows(x, g), weights.astype(np.int64)
+    return (rows[:, i : i + 1] * wide[:, i] for i in range(g.i))
+
+
+def _rows(x: np.ndarray, g: FullyConnected) -> np.ndarray:
+    """x - zero_point, int64 (rows, I)."""
+    return x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
 
 
 def _taps(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -143,15 +168,6 @@ def _group_product(cells: np.ndarray, tap: np.ndarray, groups: int) -> np.ndarra
     grouped = cells.reshape(-1, groups, i).transpose(1, 0, 2)
     sums = grouped @ tap.reshape(groups, o // groups, i).transpose(0, 2, 1)
     return sums.transpose(1, 0, 2).reshape(*cells.shape[:3], o)
-
-
-def _conv2d_products(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Iterator[np.ndarray]:
-    """The products (N, OH, OW, O) in the order of accumulation."""
-    i = weights.shape[3]
-    first_channel = np.arange(g.o) // (g.o // g.groups) * i
-    for cells, tap in _taps(x, weights, g):
-        for channel in range(i):
-            yield cells[..., first_channel + channel] * tap[:, channel]
 
 
 def _ordered(a: Accumulation | None) -> bool:
