@@ -55,6 +55,7 @@ def page(
         print_lines(console, _totals(description))
         if left_out:
             print_lines(console, [left_out_line(left_out)])
+        print_lines(console, _own_rules(description))
         print_lines(console, _parameters(description))
     return captured.get()
 
@@ -130,6 +131,14 @@ def _totals(d: Description) -> Iterable[str]:
             f"accumulator: no sum can overflow {d.accumulator.bits} bits; "
             f"{shortened(d.widest.node, LONGEST_NAME)} needs {d.widest.bits}"
         )
+
+
+def _own_rules(d: Description) -> Iterable[str]:
+    """A line for each node with a rule of its own."""
+    for layer in d.layers:
+        if layer.instead_of is not None:
+            yield (f"{layer.node}: {layer.op} rounds by {layer.rounding}, a rule of its own, "
+                   f"instead of {layer.instead_of}")  # fmt: skip
 
 
 def _parameters(d: Description) -> Iterable[str]:
