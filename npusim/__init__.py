@@ -4,16 +4,19 @@ from .codes import quantize
 from .engine import Prefix, Session
 from .formats import load, save
 from .graph import Accumulator, Graph, ModelError, Node, Quantization, Tensor
+from .headroom_check import Headroom, check_headroom
 
 __all__ = [
     "Accumulator",
     "Graph",
+    "Headroom",
     "ModelError",
     "Node",
     "Prefix",
     "Quantization",
     "Session",
     "Tensor",
+    "check_headroom",
     "load",
     "quantize",
     "save",

@@ -103,12 +103,17 @@ class Backend(Protocol):
 
 def make_backend(graph: Graph, trainable: frozenset[int], threads: int) -> Backend:
     """The backend that NPUSIM_ISA names; ValueError lists those there are."""
+    if chosen_isa() == "numpy":
+        return NumpyBackend(graph)
+    return CompiledBackend(graph, trainable, threads)
+
+
+def chosen_isa() -> str:
+    """What NPUSIM_ISA names; ValueError lists those there are."""
     isa = os.environ.get("NPUSIM_ISA", ISAS[0])
     if isa not in ISAS:
         raise ValueError(f"NPUSIM_ISA must be one of {', '.join(ISAS)}, got {isa!r}")
-    if isa == "numpy":
-        return NumpyBackend(graph)
-    return CompiledBackend(graph, trainable, threads)
+    return isa
 
 
 class Following:

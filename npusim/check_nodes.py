@@ -19,7 +19,7 @@ from .neural_art.stored import on_hardware, without
 from .operators import CODES, LONGEST, RULES, Rule
 from .parameters import bind
 from .requantization import clamp_of, output_channels, ratio
-from .rules import MOVING, arithmetic, choices
+from .rules import MOVING, arithmetic, refusal, stated
 from .shapes import output_shape
 
 SOFTMAX_SCALE, SOFTMAX_ZERO_POINT = 1 / 256, -128
@@ -238,24 +238,30 @@ def _check_given(graph: Graph, node: Node) -> None:
 
 def _check_rule(graph: Graph, node: Node) -> None:
     """The profile, or the node itself, must name a rule that the operator has."""
-    if node.op in MOVING and node.rule is None:
+    if (reason := refusal(graph, node)) is not None:
+        raise ModelError(reason)
+    if node.op in MOVING:
         return
-    allowed = choices(graph, node)
-    if node.rule is not None and node.rule not in allowed:
-        known = _either(allowed) if allowed else "none: the operator has one way only"
-        raise ModelError(f"rule must be {known}, got {node.rule}")
     try:
         arithmetic(graph, node)
     except ValueError as error:
         raise ModelError(str(error)) from error
     weighted = "weights" in RULES[node.op].operands
-    if graph.profile == "xnnpack" and weighted and delegation.takes(graph, node):
-        largest = delegation.largest_multiplier(graph, node)
-        if largest >= delegation.LARGEST_MULTIPLIER:
-            raise ModelError(
-                f"s_x * s_w / s_y must be below {delegation.LARGEST_MULTIPLIER:g} under xnnpack, "
-                f"got {largest:g}; LiteRT refuses the model as well, raise the output scale"
-            )
+    if graph.profile == "xnnpack" and node.rule is None and weighted:
+        _check_delegated(graph, node)
+
+
+def _check_delegated(graph: Graph, node: Node) -> None:
+    """What XNNPACK refuses of the weighted nodes that it takes."""
+    if not delegation.takes(graph, node):
+        return
+    largest = delegation.largest_multiplier(graph, node)
+    if largest >= delegation.LARGEST_MULTIPLIER:
+        raise ModelError(
+            f"{stated(graph, node)}: s_x * s_w / s_y must be below "
+            f"{delegation.LARGEST_MULTIPLIER:g}, got {largest:g}; LiteRT refuses the model as "
+            "well, raise the output scale"
+        )
 
 
 def _check_parameters(graph: Graph, node: Node) -> None:
@@ -280,10 +286,11 @@ def _check_parameters(graph: Graph, node: Node) -> None:
     except OverflowError as error:
         activation = node.attributes.get("activation", node.op)
         raise ModelError(
-            f"output scale must leave the bounds of {activation} finite, got {scale(y)}"
+            f"{stated(graph, node)}: output scale must leave the bounds of {activation} finite, "
+            f"got {scale(y)}"
         ) from error
     except ValueError as error:
-        raise ModelError(str(error)) from error
+        raise ModelError(f"{stated(graph, node)}: {error}") from error
 
 
 def _described(quantization: Quantization | None) -> str:

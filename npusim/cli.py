@@ -7,6 +7,7 @@ from typing import Any
 
 from . import (
     __version__,
+    check_command,
     commands,
     demo_command,
     diff_command,
@@ -124,12 +125,16 @@ RUN_OPTIONS: Options = {
 }
 
 
-COMMANDS = (
-    demo_command.COMMAND,
-    golden_command.COMMAND,
-    diff_command.COMMAND,
-    explain_command.COMMAND,
-    locate_command.COMMAND,
+COMMANDS = tuple(
+    module.COMMAND
+    for module in (
+        check_command,
+        demo_command,
+        golden_command,
+        diff_command,
+        explain_command,
+        locate_command,
+    )
 )
 
 

@@ -8,6 +8,7 @@
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -137,7 +138,10 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         choices=("NHWC", "NCHW"),
         help="order of the image's dimensions, where the model does not tell",
     )
-    group = parser.add_argument_group("which arithmetic it runs in")
+    _add_arithmetic(parser.add_argument_group("which arithmetic it runs in"))
+
+
+def _add_arithmetic(group: Any) -> None:
     known = ", ".join(f"{p.name} ({p.reference})" for p in PROFILES.values())
     text = f"arithmetic to reproduce instead of the file's own: {known}"
     group.add_argument("--profile", choices=sorted(PROFILES), metavar="NAME", help=text)
@@ -149,16 +153,36 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--parameters", type=Path, metavar="FILE.json",
                        help='of profile neural-art, such as {"*": {"ties": "up"}}')  # fmt: skip
+    group.add_argument("--node-rule", type=node_rule, action="append", metavar="NODE=RULE",
+                       help="another rule for one node, such as conv2d_0=single_rounding; "
+                       "may be given more than once")  # fmt: skip
 
 
 def load_model(path: Path, arguments: argparse.Namespace) -> Graph:
     """The model of a file, read as the options of `add_model_options` say."""
     given = None if arguments.parameters is None else read_parameters(arguments.parameters)
     graph = load(path, profile=arguments.profile, input_size=arguments.input_size,
-                 layout=arguments.layout, parameters=given)  # fmt: skip
+                 layout=arguments.layout, parameters=given,
+                 rules=_rules(arguments.node_rule or ()))  # fmt: skip
     if arguments.accumulator is not None:
         graph = replace(graph, accumulator=arguments.accumulator)
     return graph
+
+
+def _rules(pairs: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """The rules that --node-rule gave; each node once."""
+    for node, count in Counter(node for node, _ in pairs).items():
+        if count > 1:
+            raise ValueError(f"--node-rule: must give a node one rule, got {count} for {node}")
+    return dict(pairs)
+
+
+def node_rule(text: str) -> tuple[str, str]:
+    """ "conv2d_0=single_rounding" as (node, rule); a node's name may hold a "="."""
+    node, _, rule = text.rpartition("=")
+    if not node or not rule:
+        raise argparse.ArgumentTypeError(f"must be NODE=RULE, got {text!r}")
+    return node, rule
 
 
 def image_size(text: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 npusim inspect model.tflite
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
 
@@ -26,6 +26,7 @@ class Layer:
     node, op   its name and operator
     shape      of its output, type `dtype`
     rounding   rule by which its results become codes; None where they need none
+    instead_of the profile's rule, where the node has one of its own; else None
     macs       multiply-accumulates over the declared batch
     weights    number of its weights
     bound      largest magnitude any partial sum can reach, None without accumulator
@@ -45,6 +46,7 @@ class Layer:
     bits: int | None
     kernel: str
     neural_art: tuple[Label, ...] = ()
+    instead_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ def _layer(graph: Graph, node: Node, kernel: str) -> Layer:
         bits=None if bound is None else bits_needed(bound),
         kernel=kernel,
         neural_art=tuple(labelled(graph, node)),
+        instead_of=_rounding(graph, replace(node, rule=None)) if node.rule else None,
     )
 
 

@@ -5,28 +5,17 @@ end; into a pipe or a file goes all of it.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from .columns import LONGEST_NAME, SHORTEST_NAME, Column, fitted, left_out_line, shortened
 from .describe import Description, Layer, Port
 from .neural_art.stored import PROFILE, VISIBLE_BITS, Label
 
-GAP = 2
-LONGEST_NODE, SHORTEST_NODE = 24, 12
 PIPE_WIDTH = 10_000
 PREFIXES = "kMGTPE"
-
-
-class Column(NamedTuple):
-    """A column of the table: header, justification, one cell per layer."""
-
-    header: str
-    justify: str
-    cell: Callable[[Layer], str]
 
 
 COLUMNS = (
@@ -54,12 +43,20 @@ def page(
     file   "name", "bytes" and "sha256" of the file that holds the model, if one does
     """
     console = console or Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
-    table, left_out = _table(description, console.width)
+    unproven = {layer.node for layer in description.unproven}
+
+    def style(layer: Layer) -> str | None:
+        return "bold red" if layer.node in unproven else None
+
+    table, left_out = fitted(COLUMNS, description.layers, console.width, FIRST_TO_GO, style)
     with console.capture() as captured:
-        _print_lines(console, _heading(description, console.width, file or {}))
+        print_lines(console, _heading(description, console.width, file or {}))
         console.print(table)
-        _print_lines(console, (*_totals(description), *_left_out(left_out)))
-        _print_lines(console, _parameters(description))
+        print_lines(console, _totals(description))
+        if left_out:
+            print_lines(console, [left_out_line(left_out)])
+        print_lines(console, _own_rules(description))
+        print_lines(console, _parameters(description))
     return captured.get()
 
 
@@ -78,15 +75,8 @@ def short(count: int) -> str:
     return f"{value:.3g}{PREFIXES[power]}"
 
 
-def shortened(text: str, width: int) -> str:
-    """The text in `width` characters; what is cut out of the middle becomes an ellipsis."""
-    if len(text) <= width:
-        return text
-    tail = max(width - 1, 0) // 2
-    return text[: width - 1 - tail] + "\u2026" + text[len(text) - tail :]
-
-
-def _print_lines(console: Console, lines: Iterable[str]) -> None:
+def print_lines(console: Console, lines: Iterable[str]) -> None:
+    """Every line in the console's width."""
     for line in lines:
         text = shortened(line, console.width)
         console.print(text, markup=False, highlight=False, no_wrap=True)
@@ -104,7 +94,7 @@ def _heading(d: Description, width: int, file: Mapping[str, Any]) -> Iterable[st
     for kind, ports in (("input", d.inputs), ("output", d.outputs)):
         for port in ports:
             facts = f"{kind:<7} {_port(port)}, "
-            yield facts + shortened(port.name, max(width - len(facts), SHORTEST_NODE))
+            yield facts + shortened(port.name, max(width - len(facts), SHORTEST_NAME))
 
 
 def _accumulator(d: Description) -> str:
@@ -118,41 +108,6 @@ def _port(port: Port) -> str:
     return f"{port.dtype} {dimensions(port.shape)}{codes}"
 
 
-def _table(d: Description, width: int) -> tuple[Table, list[str]]:
-    """The table, and the headers of the columns left out to fit `width`."""
-    cells = {c.header: [c.cell(layer) for layer in d.layers] for c in COLUMNS}
-    widths = {h: max(map(len, (h, *texts))) for h, texts in cells.items()}
-    left_out = _columns_to_drop(widths, width)
-    kept = [c for c in COLUMNS if c.header not in left_out]
-    room = max(width - sum(widths[c.header] + GAP for c in kept[1:]), SHORTEST_NODE)
-    cells["node"] = [shortened(name, room) for name in cells["node"]]
-    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
-    for column in kept:
-        table.add_column(column.header, justify=column.justify, no_wrap=True)  # type: ignore[arg-type]
-    unproven = {layer.node for layer in d.unproven}
-    for layer, row in zip(
-        d.layers, zip(*(cells[c.header] for c in kept), strict=True), strict=True
-    ):
-        table.add_row(*map(Text, row), style="bold red" if layer.node in unproven else None)
-    return table, left_out
-
-
-def _columns_to_drop(widths: dict[str, int], width: int) -> list[str]:
-    """The fewest columns, in the order of FIRST_TO_GO, without which the rest fits.
-
-    Node names, at their place in that order, are shortened instead.
-    """
-    kept = {**widths, "node": min(widths["node"], LONGEST_NODE)}
-    for header in FIRST_TO_GO:
-        if sum(kept.values()) + GAP * (len(kept) - 1) <= width:
-            break
-        if header == "node":
-            kept["node"] = min(kept["node"], SHORTEST_NODE)
-        else:
-            del kept[header]
-    return [header for header in widths if header not in kept]
-
-
 def _totals(d: Description) -> Iterable[str]:
     yield f"{len(d.layers)} nodes, {d.macs:,} MACs, {d.weights:,} weights"
     yield (
@@ -162,20 +117,28 @@ def _totals(d: Description) -> Iterable[str]:
     if d.widest is None:
         return
     if d.profile == PROFILE:
-        node = shortened(d.widest.node, LONGEST_NODE)
+        node = shortened(d.widest.node, LONGEST_NAME)
         yield f"sums: {node} needs {d.widest.bits} bits; a board shows {VISIBLE_BITS}"
         return
     if d.unproven:
         first = d.unproven[0]
         yield (
             f"accumulator: {len(d.unproven)} layers may overflow {d.accumulator.bits} bits, "
-            f"first {shortened(first.node, LONGEST_NODE)} ({first.bits} bits)"
+            f"first {shortened(first.node, LONGEST_NAME)} ({first.bits} bits)"
         )
     else:
         yield (
             f"accumulator: no sum can overflow {d.accumulator.bits} bits; "
-            f"{shortened(d.widest.node, LONGEST_NODE)} needs {d.widest.bits}"
+            f"{shortened(d.widest.node, LONGEST_NAME)} needs {d.widest.bits}"
         )
+
+
+def _own_rules(d: Description) -> Iterable[str]:
+    """A line for each node with a rule of its own."""
+    for layer in d.layers:
+        if layer.instead_of is not None:
+            yield (f"{layer.node}: {layer.op} rounds by {layer.rounding}, a rule of its own, "
+                   f"instead of {layer.instead_of}")  # fmt: skip
 
 
 def _parameters(d: Description) -> Iterable[str]:
@@ -195,8 +158,3 @@ def _values(p: Label) -> str:
     if p.name in ("A_c", "BC_c"):
         return str(low) if low == high else f"{low}..{high}"
     return ("+" if isinstance(p.values[0], int) else "/").join(map(str, p.values))
-
-
-def _left_out(headers: Sequence[str]) -> Iterable[str]:
-    if headers:
-        yield f"left out to fit the terminal: {', '.join(headers)}; a pipe and --json have all"

@@ -48,10 +48,21 @@ def accumulator_bound(graph: Graph, node: Node, trainable: frozenset[int] = froz
     trainable   indices of constants that may change: weights count as -128 everywhere, a bias as
                 -2^31
     """
-    start = np.abs(bias(graph, node).astype(np.int64))
+    return int(channel_bounds(graph, node, trainable).max())
+
+
+def channel_bounds(graph: Graph, node: Node, trainable: frozenset[int] = frozenset()) -> np.ndarray:
+    """As `accumulator_bound`, of every output channel: int64 (O,)."""
+    start = np.abs(first_sums(graph, node).astype(np.int64))
     if len(node.inputs) > 2 and node.inputs[2] in trainable:
         start = np.full_like(start, 1 << 31)
-    return int((start + product_bound(graph, node, trainable)).max())
+    return start + product_bound(graph, node, trainable)
+
+
+def first_sums(graph: Graph, node: Node) -> np.ndarray:
+    """What the accumulators start from, int32 (O,): the bias, which Neural-ART adds later."""
+    start = bias(graph, node)
+    return np.zeros_like(start) if on_hardware(graph, node) else start
 
 
 def product_bound(graph: Graph, node: Node, trainable: frozenset[int] = frozenset()) -> np.ndarray:
@@ -70,6 +81,13 @@ def product_bound(graph: Graph, node: Node, trainable: frozenset[int] = frozense
 def bits_needed(bound: int) -> int:
     """Bits of the narrowest two's complement accumulator that holds -bound..bound."""
     return bound.bit_length() + 1
+
+
+def bits_of_range(low: int, high: int) -> int:
+    """Bits of the narrowest two's complement accumulator that holds low..high."""
+    return (
+        max((~low if low < 0 else low).bit_length(), (~high if high < 0 else high).bit_length()) + 1
+    )
 
 
 def order_matters(bound: int, a: Accumulator) -> bool:

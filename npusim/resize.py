@@ -18,7 +18,7 @@ from .fivefold import innermost_row
 from .graph import ABSENT, Graph, ModelError, Node, Tensor
 from .kernels.structs import TWICE
 from .parameters import ADD_X86
-from .rules import arithmetic
+from .rules import arithmetic, stated
 from .shapes import Shape, output_shape
 
 
@@ -116,9 +116,11 @@ def _batch_obstacle(graph: Graph) -> str | None:
         operands = [graph.tensors[i] for i in node.inputs if i != ABSENT]
         y = graph.tensors[node.outputs[0]].shape
         images = all(t.shape[:1] == batch for t in operands if t.data is None)
-        crosses = _crosses_images(node, operands, y) or _blocks_cross_images(graph, node, y)
-        if not images or y[:1] != batch or crosses:
-            return f"{node.name}/{node.op}: must treat axis 0 as {batch[0]} independent images"
+        rule = f"{node.name}/{node.op}: must treat axis 0 as {batch[0]} independent images"
+        if not images or y[:1] != batch or _crosses_images(node, operands, y):
+            return rule
+        if _blocks_cross_images(graph, node, y):
+            return f"{rule}, got blocks across them: {stated(graph, node)}"
     return None
 
 

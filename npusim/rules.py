@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from . import delegation
 from .affine import quantization
-from .graph import Graph, Node
+from .graph import Graph, Node, closest_names
 from .kernels.structs import DEQUANTIZE, QUANTIZE, REQUANTIZE, Rounding
 from .profiles import Arithmetic, Profile, find_profile
 
@@ -92,6 +92,54 @@ def choices(graph: Graph, node: Node) -> tuple[str, ...]:
     name = variant(graph, node)
     return CHOICES.get("conv2d" if name == "grouped_conv2d" else name.removesuffix("_per_channel"),
                        ())  # fmt: skip
+
+
+def stated(graph: Graph, node: Node) -> str:
+    """Operator, profile and rule, for messages: "conv2d under tflm rounds by double_rounding"."""
+    subject = f"{node.op} under {profile_of(graph, node).name}"
+    try:
+        rule = arithmetic(graph, node)
+    except ValueError:
+        return f"{subject} has no rule"
+    own = ", a rule of its own" if node.rule is not None else ""
+    return f"{subject} rounds by {rule}{own}"
+
+
+def refusal(graph: Graph, node: Node) -> str | None:
+    """Why the node cannot have the rule it names; None where it can, or names none."""
+    if node.rule is None:
+        return None
+    plain = replace(node, rule=None)
+    if node.op in MOVING:
+        how = f"{node.op} under {profile_of(graph, node).name} only moves codes"
+        return f"{how} and must have no rule of its own, got {node.rule}"
+    allowed = choices(graph, plain)
+    if not allowed:
+        how = f"{stated(graph, plain)}, the only way there is"
+        return f"{how}, and must have no rule of its own, got {node.rule}"
+    if node.rule in allowed:
+        return None
+    known = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+    return f"{stated(graph, plain)}; a rule of its own must be {known}, got {node.rule}"
+
+
+def with_rules(graph: Graph, rules: Mapping[str, str]) -> Graph:
+    """The graph with rules of their own for some of its nodes.
+
+    rules    node -> one of its `choices`
+    raises   ValueError for a node that does not exist, or a rule that its operator does not have
+    """
+    nodes = {node.name: node for node in graph.nodes}
+    for name, rule in rules.items():
+        if name not in nodes:
+            raise ValueError(f"rules: must name nodes of the graph, got {name!r}; "
+                             f"{closest_names(name, nodes)}")  # fmt: skip
+        if not isinstance(rule, str):
+            raise TypeError(f"rules: {name}: must be the name of a rule, got {rule!r}")
+        nodes[name] = replace(nodes[name], rule=rule)
+        if (reason := refusal(graph, nodes[name])) is not None:
+            raise ValueError(f"rules: {name}: {reason}")
+    return replace(graph, nodes=tuple(nodes.values()))
 
 
 def rounding(a: Arithmetic, names: tuple[str, ...]) -> Rounding:

@@ -298,12 +298,13 @@ CASES: dict[str, tuple[Change, str]] = {
     ),
     "scales too far apart": (
         lambda g: scales(0, 2.0**20)(scales(1, 2.0**10)(scales(3, 2.0**-1)(g))),
-        "conv2d_0/conv2d: multiplier: must be below 2^31, got 2147483648.0; raise the output scale",
+        "conv2d_0/conv2d: conv2d under tflm rounds by double_rounding: multiplier: must be below "
+        "2^31, got 2147483648.0; raise the output scale",
     ),
     "activation out of reach": (
         lambda g: attribute("conv2d_0", activation="relu6")(scales(3, 1e-45)(g)),
-        "conv2d_0/conv2d: output scale must leave the bounds of relu6 finite, "
-        "got 1.401298464324817e-45",
+        "conv2d_0/conv2d: conv2d under tflm rounds by double_rounding: output scale must leave the "
+        "bounds of relu6 finite, got 1.401298464324817e-45",
     ),
 }
 

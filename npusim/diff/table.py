@@ -3,31 +3,20 @@
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from ..describe_page import GAP, PIPE_WIDTH, shortened
+from ..columns import Column, fitted
+from ..describe_page import PIPE_WIDTH
 from .figures import Figures
 from .gate import Excess, Limit
 from .report import DEPARTS, EQUAL, FOLLOWS, INHERITED, UNFIT, Judged, Party, Report
 
 TEXT_WIDTH = 80
-SHORTEST_NAME = 12
 LABEL = 10
 FEW = 8
-FIRST_TO_GO = ("mean", "bias", "share", "own", "max", "differ")
+FIRST_TO_GO = ("tensor", "mean", "bias", "share", "own", "max", "differ")
 STYLES = {EQUAL: "", INHERITED: "dim", DEPARTS: "bold red", FOLLOWS: "yellow", UNFIT: "bold red"}
-
-
-class Column(NamedTuple):
-    """A column: header, justification, one cell per tensor."""
-
-    header: str
-    justify: str
-    cell: Callable[[Judged], str]
 
 
 def _of(tensor: Judged, text: Callable[[Figures], str]) -> str:
@@ -56,7 +45,8 @@ def page(
     console = console or Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     with console.capture() as captured:
         _print(console, _heading(report))
-        console.print(_table(report, console.width))
+        console.print(fitted(COLUMNS, report.tensors, console.width, FIRST_TO_GO,
+                             lambda tensor: STYLES[tensor.verdict] or None).table)  # fmt: skip
         _print(console, _explanations(report))
         _print(console, _remarks(report))
         for line in verdict_lines(report, gate, stopped):
@@ -125,33 +115,6 @@ def _heading(report: Report) -> Iterator[str]:
     for note in report.notes:
         yield f"note: {note}"
     yield ""
-
-
-def _table(report: Report, width: int) -> Table:
-    """A line per tensor; columns that a narrow terminal cannot hold are left out."""
-    cells = {c.header: [c.cell(t) for t in report.tensors] for c in COLUMNS}
-    widths = {header: max(map(len, (header, *texts))) + GAP for header, texts in cells.items()}
-    kept = [c for c in COLUMNS if c.header not in _left_out(widths, width)]
-    taken = sum(widths[c.header] for c in kept[1:])
-    room = max(width - taken, SHORTEST_NAME)
-    cells["tensor"] = [shortened(name, room - GAP) for name in cells["tensor"]]
-    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
-    for column in kept:
-        table.add_column(column.header, justify=column.justify, no_wrap=True)  # type: ignore[arg-type]
-    rows = zip(*(cells[c.header] for c in kept), strict=True)
-    for tensor, row in zip(report.tensors, rows, strict=True):
-        table.add_row(*map(Text, row), style=STYLES[tensor.verdict] or None)
-    return table
-
-
-def _left_out(widths: dict[str, int], width: int) -> set[str]:
-    """The fewest columns, in the order of FIRST_TO_GO, without which the rest fits."""
-    others = {header: w for header, w in widths.items() if header != "tensor"}
-    for header in FIRST_TO_GO:
-        if SHORTEST_NAME + sum(others.values()) <= width:
-            break
-        del others[header]
-    return widths.keys() - others.keys() - {"tensor"}
 
 
 def _explanations(report: Report) -> Iterator[str]:

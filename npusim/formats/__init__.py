@@ -14,6 +14,7 @@ from ..graph import Graph, ModelError
 from ..neural_art.settle import settle
 from ..profiles import find_profile
 from ..resize import resize
+from ..rules import with_rules
 from . import files
 
 
@@ -23,6 +24,7 @@ def load(
     input_size: tuple[int, int] | None = None,
     layout: str | None = None,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    rules: Mapping[str, str] | None = None,
 ) -> Graph:
     """The graph of a .tflite or npusim .h5 file, checked.
 
@@ -31,8 +33,11 @@ def load(
     layout       "NHWC" or "NCHW", the order of the images' dimensions; found in the graph if None
     parameters   of the profile neural-art by node name, "*" for all, such as {"*": {"s0": 3}};
                  those not given are derived (see docs/neural-art.md)
+    rules        requantisation rules instead of the profile's, by node name, such as
+                 {"conv2d_0": "single_rounding"}; added to those the file has
     raises       ModelError `file: node or tensor: rule, got value; remedy`, also for NHWC where the
-                 model says NCHW; ValueError for a profile, layout or parameter that does not exist
+                 model says NCHW; ValueError for a profile, layout, parameter or rule that does not
+                 exist
     """
     if profile is not None:
         find_profile(profile)
@@ -43,6 +48,7 @@ def load(
     if layout == "NHWC" and graph.layout == "NCHW":
         raise ModelError(f"{name}: layout must be NCHW, as the model says, got NHWC; leave it out")
     graph = replace(graph, profile=profile or graph.profile, layout=layout or graph.layout)
+    graph = with_rules(graph, rules or {})
     try:
         graph = graph if input_size is None else resize(graph, input_size)
         return settle(graph, parameters)

@@ -84,7 +84,12 @@ def fully_connected_ordered(x, weights, bias, g, r, a, y, acc, first, fault):
 @jit
 def limits(a):
     """Lowest and highest sum that is kept: the accumulator's range, int64's under WRAP."""
-    bits = 64 if a.overflow == WRAP else a.bits
+    return span(64 if a.overflow == WRAP else a.bits)
+
+
+@jit
+def span(bits):
+    """Lowest and highest number that `bits` bits hold, 2..64."""
     high = np.int64(np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(65 - bits))
     return -high - 1, high
 

@@ -120,6 +120,28 @@ class Accumulation(NamedTuple):
     overflow: int
 
 
+class Tallies(NamedTuple):
+    """What the sums of a weighted operator do, by output channel (O,).
+
+    exact        scratch: the sum of one output, int32 where none can leave it, else int64
+    low, high    least and greatest exact sum on the way, of the type of `exact`
+    kept         int64 scratch: what the accumulator holds instead
+    left         int64 scratch: how often the sum of one output left the accumulator's range
+    overflows    int64: how often any did
+    outputs      int64: outputs in which that happened
+    changed      int64: outputs whose accumulator ended at another number than the exact sum
+    """
+
+    exact: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    kept: np.ndarray
+    left: np.ndarray
+    overflows: np.ndarray
+    outputs: np.ndarray
+    changed: np.ndarray
+
+
 class Pool2d(NamedTuple):
     """Geometry of the pools and the clamp of their output."""
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..graph import Graph, ModelError, Node
 from ..requantization import output_channels
+from ..rules import stated
 from .stored import PROFILE, STAGES, Rule, family, rules
 
 EVERY_NODE = "*"
@@ -47,7 +48,9 @@ def by_node(graph: Graph, parameters: Parameters) -> dict[str, Arrays]:
         raise ValueError(f"parameters: profile must be {PROFILE} to take any, got {graph.profile}")
     for name in parameters.keys() - nodes.keys() - {EVERY_NODE}:
         known = ", ".join((EVERY_NODE, *nodes))
-        raise ValueError(f"parameters: nodes must be of {known}, got {name!r}")
+        hosts = [stated(graph, node) for node in graph.nodes if node.name == name]
+        reason = f"; {hosts[0]} and takes none" if hosts else ""
+        raise ValueError(f"parameters: nodes must be of {known}, got {name!r}{reason}")
     common = parameters.get(EVERY_NODE, {})
     found = {name: _common(graph, node, common) for name, node in nodes.items()}
     for key in common:

@@ -17,6 +17,7 @@ from ..kernels.structs import AWAY, FLOOR
 from ..multiplier import real_multiplier
 from ..parameters import bias
 from ..requantization import output_channels
+from ..rules import stated
 from . import derive
 from .derive import INT32_MAX, INT32_MIN, Affine, Scales
 from .given import Parameters, by_node, check_values, sizes
@@ -74,7 +75,7 @@ def _settled(graph: Graph, node: Node, new: Values) -> Node:
     try:
         values = _complete(graph, node, {**_kept(graph, node, kept), **given})
     except ValueError as error:
-        raise ModelError(f"{node.name}/{node.op}: {error}") from error
+        raise ModelError(f"{node.name}/{node.op}: {stated(graph, node)}: {error}") from error
     derived = {DERIVED + name: array for name, array in values.items() if name not in given}
     return replace(node, given={**without(node), **given, **derived})
 

@@ -12,6 +12,8 @@ from npusim.neural_art.given import read_parameters
 from npusim.neural_art.settle import settle
 from npusim.neural_art.stored import NAMES, labelled, read
 
+RULE = "conv2d_0/conv2d: conv2d under neural-art rounds by neural_art: "
+
 
 def sample(profile="neural-art"):
     """A convolution, an add, a global average, a pool and a classifier."""
@@ -79,7 +81,8 @@ def test_what_follows_from_a_given_value_is_derived_from_it():
         ({"conv2d_9": {"s0": 3}}, "parameters: nodes must be of *, conv2d_0, add_0, mean_0, "
          "fully_connected_0, got 'conv2d_9'"),
         ({"max_pool2d_0": {"s0": 3}}, "parameters: nodes must be of *, conv2d_0, add_0, mean_0, "
-         "fully_connected_0, got 'max_pool2d_0'"),
+         "fully_connected_0, got 'max_pool2d_0'; max_pool2d under neural-art rounds by exact and "
+         "takes none"),
         ({"conv2d_0": {"S0": 3}}, "parameters: conv2d_0: must be of stages, s0, f, s1, A_c, s2, "
          "A2, BC_c, rows, columns, slabs, partial_bits, ties, got 'S0'"),
         ({"mean_0": {"cells": 9}}, "parameters: mean_0: must be of mulval, k, A, q, C, ties, "
@@ -119,14 +122,14 @@ def test_wrong_parameters_are_refused(parameters, message):
 def test_derived_parameter_that_does_not_fit_is_refused():
     with pytest.raises(npusim.ModelError) as caught:
         settle(sample(), {"conv2d_0": {"f": -60}})
-    assert str(caught.value).startswith("conv2d_0/conv2d: A2 must fit 32 bits, got ")
+    assert str(caught.value).startswith(f"{RULE}A2 must fit 32 bits, got ")
 
 
 def test_stages_must_be_three_for_scales_per_channel():
     with pytest.raises(npusim.ModelError) as caught:
         settle(sample(), {"conv2d_0": {"stages": 2}})
     assert str(caught.value) == (
-        "conv2d_0/conv2d: stages must be 3 for weights with a scale per channel, got 2"
+        f"{RULE}stages must be 3 for weights with a scale per channel, got 2"
     )
 
 
@@ -168,4 +171,4 @@ def test_file_with_a_wrong_parameter_is_refused():
     wrong = replace(node, given={**node.given, "derived_s0": np.array([40], np.int32)})
     with pytest.raises(npusim.ModelError) as caught:
         npusim.Session(replace(graph, nodes=(wrong, *graph.nodes[1:])))
-    assert str(caught.value) == "conv2d_0/conv2d: s0 must be in 0..31, got 40"
+    assert str(caught.value) == f"{RULE}s0 must be in 0..31, got 40"

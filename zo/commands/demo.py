@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from npusim.command_line import DONE, counting_number
+from npusim.progress_bar import bar
 
 from ..demo import METHODS, NOTHING, SHIFTS, STATISTICS, Row, demo
 from ..history import write_csv
 from .arguments import JSON, OUTPUT, SEED, THREADS, Command
 from .plot import Panel, figures, save_panels
-from .progress import bar
 
 MANUAL = """\
 A digit reader on a chip meets images that are moved by a pixel, inverted, or of

@@ -7,6 +7,7 @@ from dataclasses import replace
 from npusim import Graph, Session
 from npusim.command_line import DONE, load_model
 from npusim.head import until_logits
+from npusim.progress_bar import bar
 
 from ..batch import Source
 from ..classifier import find_classifier
@@ -16,7 +17,6 @@ from ..loss import cross_entropy_loss
 from ..options import Reuse
 from .arguments import DATA, JSON, MODEL, PIXELS, THREADS, Command, normalization
 from .origin import Origin, fingerprint, origin_of
-from .progress import bar
 
 MANUAL = """\
 Accuracy of a model on labelled pictures. A model that `zo train` made remembers

@@ -1,35 +1,11 @@
-"""Progress of long work on standard error, and one line per epoch on standard output."""
+"""What long work tells while it lasts: the seconds of each phase, one line per epoch."""
 
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich import progress
-from rich.console import Console
-
-from ..data import Progress
 from ..history import Epoch
-
-
-@contextmanager
-def bar(what: str) -> Iterator[Progress]:
-    """A bar on standard error while the work lasts; nothing where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeRemainingColumn(),
-    )
-    hidden = not console.is_terminal
-    with progress.Progress(*columns, console=console, transient=True, disable=hidden) as shown:
-        task = shown.add_task(what, total=None)
-
-        def advance(done: int, total: int) -> None:
-            shown.update(task, completed=done, total=total)
-
-        yield advance
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from npusim import Graph, Session, save
 from npusim.command_line import DONE, NEGATIVE, load_model
 from npusim.head import until_logits, with_features
+from npusim.progress_bar import bar
 
 from ..classifier import find_classifier
 from ..data import Dataset, load, split, to_input
@@ -22,7 +23,7 @@ from ..warm_up import WarmUp
 from .arguments import Command, normalization
 from .origin import Origin, fingerprint, with_origin
 from .plot import figures, save_run
-from .progress import bar, print_epoch, timed
+from .progress import print_epoch, timed
 from .run_folder import check_folder
 from .train_checks import check_classes, check_trainable
 from .train_options import (
