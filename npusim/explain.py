@@ -40,6 +40,7 @@ class Explanation:
     node, op, tensor   that made it, and that it is part of
     element            its coordinates, the image first
     rule               of the element: at the end of a row it may be another than the node's
+    own                whether the node has a rule of its own, and not its profile's
     accumulator        of its sum; None for exact sums
     steps              the last one is its code
     others             codes that other rules make of the same sum and M; empty on Neural-ART
@@ -51,6 +52,7 @@ class Explanation:
     element: tuple[int, ...]
     profile: str
     rule: str
+    own: bool
     accumulator: Accumulator | None
     steps: tuple[Step, ...]
     others: Mapping[str, int]
@@ -102,8 +104,8 @@ def explain(
         others = {name: code for name, code in codes_by_rule(acc, r).items() if name != rule}
         steps = [_factor(graph, found, r, place.channel), *requantization_steps(acc, r)]
     tensor = graph.tensors[found.outputs[0]].name
-    return Explanation(node, found.op, tensor, tuple(element), graph.profile, rule, kept,
-                       (*sums, *steps), others)  # fmt: skip
+    return Explanation(node, found.op, tensor, tuple(element), graph.profile, rule,
+                       found.rule is not None, kept, (*sums, *steps), others)  # fmt: skip
 
 
 def _find(

@@ -69,7 +69,8 @@ def _print(e: Explanation) -> None:
     a = e.accumulator
     sums = "exact sums" if a is None else f"accumulator {a.bits} bits, {a.overflow}"
     print(f"{e.node}/{e.op}: element {e.element} of {e.tensor}")
-    print(f"profile {e.profile}, rule {e.rule}, {sums}\n")
+    rule = f"{e.rule} of its own" if e.own else e.rule
+    print(f"profile {e.profile}, rule {rule}, {sums}\n")
     names, values = [s.name for s in e.steps], [_shown(s) for s in e.steps]
     first, second = max(map(len, names)), max(map(len, values))
     for step, value in zip(e.steps, values, strict=True):

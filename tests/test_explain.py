@@ -87,7 +87,7 @@ def test_every_rule_of_a_node_is_explained(rule):
     for node, e, code in explained(graph):
         steps, y = steps_of(e), graph.tensors[node.outputs[0]]
         limits = zero_point(y), *clamp_of(graph, node)
-        assert e.rule == rule
+        assert (e.rule, e.own) == (rule, True)
         assert code == e.code == naive_code(rule, steps, limits)
         assert e.others == {o: naive_code(o, steps, limits) for o in REQUANTIZE if o != rule}
 
@@ -206,6 +206,14 @@ def test_command_prints_steps(command):
     assert lines[-3].split() == ["code", "-79", "scaled", "-", "128,", "within", "-128..127"]
     others = "single_rounding -80, float32_even -80, float64_away -80, double_rounding_down -80"
     assert lines[-1] == f"other codes of this sum: {others}"
+
+
+def test_command_says_that_a_rule_is_the_nodes_own(command):
+    _, out, _ = command("--random", 1, "--element", "conv2d_0", 0, 1, 3, 0,
+                        "--node-rule", "conv2d_0=single_rounding")  # fmt: skip
+    second = "profile tflm, rule single_rounding of its own, accumulator 32 bits, wrap"
+    assert out.splitlines()[1] == second
+    assert out.splitlines()[-3].split()[:2] == ["code", "-80"]
 
 
 def test_command_says_when_no_rule_makes_a_difference(command):
