@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .describe import Description, Layer, Port
+from .headroom import accumulator_text
 from .neural_art.stored import PROFILE, VISIBLE_BITS, Label
 
 GAP = 2
@@ -93,7 +94,8 @@ def _print_lines(console: Console, lines: Iterable[str]) -> None:
 
 
 def _heading(d: Description, width: int, file: Mapping[str, Any]) -> Iterable[str]:
-    yield f"{d.name}: profile {d.profile}, accumulator {_accumulator(d)}, layout {d.layout}"
+    sums = accumulator_text(d.profile, d.accumulator)
+    yield f"{d.name}: profile {d.profile}, accumulator {sums}, layout {d.layout}"
     if file:
         yield f"file    {file['name']}, {file['bytes']:,} bytes"
         yield f"sha256  {file['sha256']}"
@@ -105,12 +107,6 @@ def _heading(d: Description, width: int, file: Mapping[str, Any]) -> Iterable[st
         for port in ports:
             facts = f"{kind:<7} {_port(port)}, "
             yield facts + shortened(port.name, max(width - len(facts), SHORTEST_NODE))
-
-
-def _accumulator(d: Description) -> str:
-    if d.profile == PROFILE:
-        return "exact sums"
-    return f"{d.accumulator.bits} bits, {d.accumulator.overflow}"
 
 
 def _port(port: Port) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .affine import LIMITS, zero_point
 from .graph import Accumulator, Graph, Node
+from .neural_art.stored import PROFILE as NEURAL_ART
 from .neural_art.stored import on_hardware
 from .parameters import bias
 from .profiles import find_profile
@@ -40,6 +41,11 @@ class AccumulatorError(ArithmeticError):
 def accumulator(graph: Graph) -> Accumulator:
     """The graph's accumulator: its own, else its profile's."""
     return graph.accumulator or find_profile(graph.profile).accumulator
+
+
+def accumulator_text(profile: str, a: Accumulator) -> str:
+    """ "32 bits, wrap"; "exact sums" where no width counts."""
+    return "exact sums" if profile == NEURAL_ART else str(a)
 
 
 def accumulator_bound(graph: Graph, node: Node, trainable: frozenset[int] = frozenset()) -> int:

@@ -80,6 +80,14 @@ def test_converted_model_keeps_its_parameters(command, model, tmp_path):
     assert labels["s1"].origin == "derived"
 
 
+def test_accumulator_is_the_profiles_own_or_refused(command, model):
+    run = ("run", model, "--random", 1, "--profile", "neural-art")
+    assert command(*run, "--accumulator", "64") == command(*run)
+    assert command(*run, "--accumulator", "24:saturate") == (2, "", (
+        "npusim: accumulator: must be 64 bits, wrap under profile neural-art, whose sums are "
+        "exact, got 24 bits, saturate; name that one or another profile\n"))  # fmt: skip
+
+
 def test_run_writes_raw_sums(command, model, tmp_path):
     folder = tmp_path / "sums"
     code, _, err = command("run", model, "--random", 1, "--raw-sums", folder,

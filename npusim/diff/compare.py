@@ -8,6 +8,7 @@ import numpy as np
 
 from ..golden import Golden
 from ..graph import ABSENT, Graph
+from ..headroom import accumulator_text
 from .fit import Wanted
 from .judge import Reference, judge
 from .matching import Matching, match
@@ -125,7 +126,7 @@ def _party(side: Side) -> Party:
     golden = side.golden
     if golden is None:
         return Party(side.path, side.kind, "", "", len(side.dumps))
-    accumulator = f"{golden.accumulator.bits} bits, {golden.accumulator.overflow}"
+    accumulator = accumulator_text(golden.profile, golden.accumulator)
     return Party(side.path, side.kind, golden.profile, accumulator, len(side.dumps))
 
 
