@@ -5,6 +5,7 @@ end; into a pipe or a file goes all of it.
 """
 
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ GAP = 2
 LONGEST_NODE, SHORTEST_NODE = 24, 12
 PIPE_WIDTH = 10_000
 PREFIXES = "kMGTPE"
+TIE = "\N{NO-BREAK SPACE}"
+"""Stands for a space at which no line is broken."""
 
 
 class Column(NamedTuple):
@@ -59,8 +62,8 @@ def page(
     with console.capture() as captured:
         _print_lines(console, _heading(description, console.width, file or {}))
         console.print(table)
-        _print_lines(console, (*_totals(description), *_left_out(left_out)))
-        _print_lines(console, _parameters(description))
+        _print_wrapped(console, (*_totals(description), *_left_out(left_out)))
+        _print_wrapped(console, _parameters(description))
     return captured.get()
 
 
@@ -91,6 +94,15 @@ def _print_lines(console: Console, lines: Iterable[str]) -> None:
     for line in lines:
         text = shortened(line, console.width)
         console.print(text, markup=False, highlight=False, no_wrap=True)
+
+
+def _print_wrapped(console: Console, lines: Iterable[str]) -> None:
+    """Lines in full, broken where the terminal ends; but not at a TIE."""
+    for line in lines:
+        wrapped = textwrap.wrap(line, console.width, subsequent_indent="  ",
+                                break_on_hyphens=False)  # fmt: skip
+        text = "\n".join(wrapped).replace(TIE, " ")
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _heading(d: Description, width: int, file: Mapping[str, Any]) -> Iterable[str]:
@@ -175,12 +187,14 @@ def _totals(d: Description) -> Iterable[str]:
 
 
 def _parameters(d: Description) -> Iterable[str]:
-    """A line for each node on Neural-ART."""
+    """A line for each node on Neural-ART, under one for all of them."""
+    if any(layer.neural_art for layer in d.layers):
+        yield "Neural-ART's parameters, given or derived by the compiler's rules:"
     for layer in d.layers:
         parts = []
         for origin in ("given", "derived"):
-            named = [f"{p.name} {_values(p)}" for p in layer.neural_art if p.origin == origin]
-            parts += [f"{origin} {', '.join(named)}"] if named else []
+            named = [f"{p.name}{TIE}{_values(p)}" for p in layer.neural_art if p.origin == origin]
+            parts += [f"{origin}{TIE}{', '.join(named)}"] if named else []
         if parts:
             yield f"{layer.node}: {'; '.join(parts)}"
 

@@ -52,8 +52,10 @@ def accumulator_bound(graph: Graph, node: Node, trainable: frozenset[int] = froz
     """Largest magnitude any partial sum of the node can reach, over all inputs and orders.
 
     trainable   indices of constants that may change: weights count as -128 everywhere, a bias as
-                -2^31
+                -2^31; Neural-ART's sums begin without bias
     """
+    if on_hardware(graph, node):
+        return int(product_bound(graph, node, trainable).max())
     start = np.abs(bias(graph, node).astype(np.int64))
     if len(node.inputs) > 2 and node.inputs[2] in trainable:
         start = np.full_like(start, 1 << 31)
