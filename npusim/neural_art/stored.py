@@ -5,6 +5,7 @@ vectors, single numbers of length 1.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -140,6 +141,12 @@ def without(node: Node) -> dict[str, np.ndarray]:
     """What a node's `given` holds besides."""
     stored = {*read(node).given, *(DERIVED + name for name in read(node).derived)}
     return {k: v for k, v in node.given.items() if k not in stored}
+
+
+def underived(node: Node) -> Node:
+    """The node without what follows from its scales; s0, which follows from weights, stays."""
+    dropped = {DERIVED + name for name in read(node).derived if name != "s0"}
+    return replace(node, given={k: v for k, v in node.given.items() if k not in dropped})
 
 
 def labelled(graph: Graph, node: Node) -> list[Label]:
