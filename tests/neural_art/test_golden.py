@@ -1,5 +1,6 @@
 """Golden files of runs on Neural-ART: every parameter, labelled given or derived, and read back."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -90,6 +91,15 @@ def command(capsys, tmp_path, monkeypatch):
 
 ART = ("--profile", "neural-art")
 P = ("--parameters", "p.json")
+
+
+def test_golden_says_what_was_given(command):
+    save = ("golden", "model.h5", "--random", 1, "--output", "g.h5", *ART)
+    _, out, _ = command(*save, *P)
+    assert out.splitlines()[2] == "given   conv2d_0 s0, partial_bits; all else is derived"
+    assert "given" not in command(*save)[1]
+    _, out, _ = command(*save, *P, "--json")
+    assert json.loads(out)["given"] == {"conv2d_0": ["s0", "partial_bits"]}
 
 
 def test_diff_judges_by_the_parameters_of_the_golden_file(command):
