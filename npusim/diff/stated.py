@@ -32,13 +32,11 @@ def _settings(a: Golden, b: Golden) -> Iterator[str]:
 
 
 def _node(a: Golden, b: Golden, node: RecordedNode, other: RecordedNode) -> Iterator[str]:
+    names = node.parameters.keys() | other.parameters.keys()
     if node.rounding != other.rounding:
         yield f"rounding is {node.rounding} in A, {other.rounding} in B"
-    changed = [
-        name
-        for name in sorted(node.parameters.keys() | other.parameters.keys())
-        if not _same(node, other, name)
-    ]
+        names = node.parameters.keys() & other.parameters.keys()  # each rule has some of its own
+    changed = [name for name in sorted(names) if not _same(node, other, name)]
     if changed:
         listed = ", ".join(_listed(node, other, name) for name in changed[:NAMED])
         more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""

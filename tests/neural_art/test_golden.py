@@ -126,6 +126,15 @@ def test_diff_of_golden_files_says_which_parameters_were_given(command):
     ) in text
 
 
+def test_rules_with_parameters_of_their_own_are_named_alone(command):
+    command("golden", "model.h5", "--random", 1, "--output", "a.h5")
+    command("golden", "model.h5", "--random", 1, "--output", "b.h5", *ART)
+    _, out, _ = command("diff", "a.h5", "b.h5", "--model", "model.h5")
+    assert "note: A's accumulator is 32 bits, wrap; B's exact sums" in out
+    assert "stated    rounding is double_rounding in A, neural_art in B" in out
+    assert "parameters are not the same" not in out
+
+
 def test_model_with_other_parameters_is_another_model(command):
     command("golden", "model.h5", "--random", 1, "--output", "g.h5", *ART)
     command("run", "model.h5", "--random", 1, "--trace", "board", *ART)
