@@ -59,10 +59,11 @@ def _check_settings(graph: Graph) -> None:
         raise ModelError(
             f"profile: must be one of {', '.join(sorted(PROFILES))}, got {graph.profile!r}"
         )
-    if graph.profile == NEURAL_ART and graph.accumulator is not None:
+    own = PROFILES[graph.profile].accumulator
+    if graph.profile == NEURAL_ART and graph.accumulator not in (None, own):
         raise ModelError(
-            f"accumulator: must not be set under profile {NEURAL_ART}, whose sums are exact, got "
-            f"{graph.accumulator.bits} bits, {graph.accumulator.overflow}; use another profile"
+            f"accumulator: must be {own} under profile {NEURAL_ART}, whose sums are exact, got "
+            f"{graph.accumulator}; name that one or another profile"
         )
     if graph.layout not in LAYOUTS:
         raise ModelError(f"layout: must be NHWC or NCHW, got {graph.layout!r}")

@@ -5,6 +5,7 @@ end; into a pipe or a file goes all of it.
 """
 
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,10 +13,13 @@ from rich.console import Console
 
 from .columns import LONGEST_NAME, SHORTEST_NAME, Column, fitted, left_out_line, shortened
 from .describe import Description, Layer, Port
+from .headroom import accumulator_text
 from .neural_art.stored import PROFILE, VISIBLE_BITS, Label
 
 PIPE_WIDTH = 10_000
 PREFIXES = "kMGTPE"
+TIE = "\N{NO-BREAK SPACE}"
+"""Stands for a space at which no line is broken."""
 
 
 COLUMNS = (
@@ -52,11 +56,10 @@ def page(
     with console.capture() as captured:
         print_lines(console, _heading(description, console.width, file or {}))
         console.print(table)
-        print_lines(console, _totals(description))
+        _print_wrapped(console, _totals(description))
         if left_out:
-            print_lines(console, [left_out_line(left_out)])
-        print_lines(console, _own_rules(description))
-        print_lines(console, _parameters(description))
+            _print_wrapped(console, [left_out_line(left_out)])
+        _print_wrapped(console, (*_own_rules(description), *_parameters(description)))
     return captured.get()
 
 
@@ -82,8 +85,18 @@ def print_lines(console: Console, lines: Iterable[str]) -> None:
         console.print(text, markup=False, highlight=False, no_wrap=True)
 
 
+def _print_wrapped(console: Console, lines: Iterable[str]) -> None:
+    """Lines in full, broken where the terminal ends; but not at a TIE."""
+    for line in lines:
+        wrapped = textwrap.wrap(line, console.width, subsequent_indent="  ",
+                                break_on_hyphens=False)  # fmt: skip
+        text = "\n".join(wrapped).replace(TIE, " ")
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def _heading(d: Description, width: int, file: Mapping[str, Any]) -> Iterable[str]:
-    yield f"{d.name}: profile {d.profile}, accumulator {_accumulator(d)}, layout {d.layout}"
+    sums = accumulator_text(d.profile, d.accumulator)
+    yield f"{d.name}: profile {d.profile}, accumulator {sums}, layout {d.layout}"
     if file:
         yield f"file    {file['name']}, {file['bytes']:,} bytes"
         yield f"sha256  {file['sha256']}"
@@ -95,12 +108,6 @@ def _heading(d: Description, width: int, file: Mapping[str, Any]) -> Iterable[st
         for port in ports:
             facts = f"{kind:<7} {_port(port)}, "
             yield facts + shortened(port.name, max(width - len(facts), SHORTEST_NAME))
-
-
-def _accumulator(d: Description) -> str:
-    if d.profile == PROFILE:
-        return "exact sums"
-    return f"{d.accumulator.bits} bits, {d.accumulator.overflow}"
 
 
 def _port(port: Port) -> str:
@@ -142,12 +149,14 @@ def _own_rules(d: Description) -> Iterable[str]:
 
 
 def _parameters(d: Description) -> Iterable[str]:
-    """A line for each node on Neural-ART."""
+    """A line for each node on Neural-ART, under one for all of them."""
+    if any(layer.neural_art for layer in d.layers):
+        yield "Neural-ART's parameters, given or derived by the compiler's rules:"
     for layer in d.layers:
         parts = []
         for origin in ("given", "derived"):
-            named = [f"{p.name} {_values(p)}" for p in layer.neural_art if p.origin == origin]
-            parts += [f"{origin} {', '.join(named)}"] if named else []
+            named = [f"{p.name}{TIE}{_values(p)}" for p in layer.neural_art if p.origin == origin]
+            parts += [f"{origin}{TIE}{', '.join(named)}"] if named else []
         if parts:
             yield f"{layer.node}: {'; '.join(parts)}"
 

@@ -26,7 +26,7 @@ from .diff.gate import Excess, Limit, excesses, parse_gate
 from .diff.inputs import inputs_in
 from .diff.listing import as_dict, csv_text
 from .golden import Golden, record
-from .golden.record import graph_hash
+from .golden.record import as_recorded, graph_hash
 from .graph import Graph
 
 MANUAL = """\
@@ -196,18 +196,24 @@ def _judging(
     if a.golden is None:
         return load_model(arguments.model, arguments) if arguments.model is not None else None
     if arguments.model is not None:
-        graph = _as_recorded(arguments.model, a.golden, arguments)
-        if graph_hash(graph) != a.golden.graph_sha256:
+        graph = _recorded(_sized(arguments.model, a.golden, arguments), a.golden)
+        if graph is None:
             raise ValueError(f"{arguments.model}: must be the model that {arguments.a} was "
                              "recorded from, got another")  # fmt: skip
         return graph
-    if graphs[1] is not None:
-        graph = replace(graphs[1], profile=a.golden.profile, accumulator=a.golden.accumulator)
-        return graph if graph_hash(graph) == a.golden.graph_sha256 else None
-    return None
+    return None if graphs[1] is None else _recorded(graphs[1], a.golden)
 
 
-def _as_recorded(path: Path, golden: Golden, arguments: argparse.Namespace) -> Graph:
+def _recorded(graph: Graph, golden: Golden) -> Graph | None:
+    """The graph with the arithmetic of a recorded run; None where it is not what was recorded."""
+    try:
+        found = as_recorded(graph, golden)
+    except ValueError:
+        return None
+    return found if graph_hash(found) == golden.graph_sha256 else None
+
+
+def _sized(path: Path, golden: Golden, arguments: argparse.Namespace) -> Graph:
     """A model read with the profile, accumulator and image size of a recorded run."""
     settings = argparse.Namespace(**vars(arguments))
     settings.profile = golden.profile

@@ -16,9 +16,12 @@ from .command_line import (
     load_model,
 )
 from .commands import check_source, model_inputs
-from .golden import record, to_bytes
+from .golden import Golden, record, to_bytes
 from .golden.c_vectors import write_c_vectors
 from .golden.file import save
+from .golden.record import GIVEN
+
+NAMED = 4
 
 MANUAL = """\
 Record one run of a model: every tensor, the profile and accumulator, and the
@@ -49,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
                          f"{arguments.output.suffix or 'no suffix'}")  # fmt: skip
     graph = load_model(arguments.model, arguments)
     golden = record(graph, model_inputs(graph, arguments), arguments.threads)
-    facts: dict[str, object] = {"profile": golden.profile, "nodes": len(golden.nodes)}
+    facts: dict[str, object] = {"profile": golden.profile, "nodes": len(golden.nodes),
+                                "given": _given(golden)}  # fmt: skip
     if arguments.output is not None:
         save(golden, arguments.output)
         data = to_bytes(golden)
@@ -92,11 +96,24 @@ COMMAND = Command(
 )  # fmt: skip
 
 
+def _given(golden: Golden) -> dict[str, list[str]]:
+    """By node: parameters that do not follow from shapes and scales."""
+    found = {
+        node.name: [name for name, p in node.parameters.items() if p.origin == GIVEN]
+        for node in golden.nodes
+    }
+    return {name: names for name, names in found.items() if names}
+
+
 def _print(facts: dict, tensors: int) -> None:
     if "file" in facts:
         print(f"{facts['file']}: {tensors} tensors of {facts['nodes']} nodes, "
               f"profile {facts['profile']}, {facts['bytes']:,} bytes")  # fmt: skip
         print(f"sha256  {facts['sha256']}")
+        listed = [f"{node} {', '.join(names)}" for node, names in facts["given"].items()]
+        if listed:
+            more = f"; and of {len(listed) - NAMED} more nodes" if len(listed) > NAMED else ""
+            print(f"given   {'; '.join(listed[:NAMED])}{more}; all else is derived")
     if "folder" in facts:
         print(f"{facts['folder']}: vectors.h, main.c and {len(facts['layers'])} layers; "
               "main.c says how to build")  # fmt: skip

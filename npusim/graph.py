@@ -158,6 +158,10 @@ class Accumulator:
                 f"accumulator: overflow must be wrap, saturate or error, got {self.overflow!r}"
             )
 
+    def __str__(self) -> str:
+        """32 bits, wrap"""
+        return f"{self.bits} bits, {self.overflow}"
+
 
 @dataclass(frozen=True, eq=False)
 class Graph:

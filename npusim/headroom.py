@@ -11,6 +11,7 @@ import numpy as np
 
 from .affine import LIMITS, zero_point
 from .graph import Accumulator, Graph, Node
+from .neural_art.stored import PROFILE as NEURAL_ART
 from .neural_art.stored import on_hardware
 from .parameters import bias
 from .profiles import find_profile
@@ -42,18 +43,25 @@ def accumulator(graph: Graph) -> Accumulator:
     return graph.accumulator or find_profile(graph.profile).accumulator
 
 
+def accumulator_text(profile: str, a: Accumulator) -> str:
+    """ "32 bits, wrap"; "exact sums" where no width counts."""
+    return "exact sums" if profile == NEURAL_ART else str(a)
+
+
 def accumulator_bound(graph: Graph, node: Node, trainable: frozenset[int] = frozenset()) -> int:
     """Largest magnitude any partial sum of the node can reach, over all inputs and orders.
 
     trainable   indices of constants that may change: weights count as -128 everywhere, a bias as
-                -2^31
+                -2^31; Neural-ART's sums begin without bias
     """
     return int(channel_bounds(graph, node, trainable).max())
 
 
 def channel_bounds(graph: Graph, node: Node, trainable: frozenset[int] = frozenset()) -> np.ndarray:
     """As `accumulator_bound`, of every output channel: int64 (O,)."""
-    start = np.abs(first_sums(graph, node).astype(np.int64))
+    if on_hardware(graph, node):
+        return product_bound(graph, node, trainable)
+    start = np.abs(bias(graph, node).astype(np.int64))
     if len(node.inputs) > 2 and node.inputs[2] in trainable:
         start = np.full_like(start, 1 << 31)
     return start + product_bound(graph, node, trainable)

@@ -139,7 +139,7 @@ def test_diff_of_a_golden_file_and_a_model_runs_the_model(command, work):
     code, out, _ = command("diff", "golden.h5", MODEL, "--accumulator", "16:saturate")
     assert code == 1
     assert "note: digits_cnn was run on side A's image" in out
-    assert "note: A accumulates in 32 bits (wrap), B in 16 (saturate)" in out
+    assert "note: A's accumulator is 32 bits, wrap; B's 16 bits, saturate" in out
     assert "the accumulator saturates at 16 bits" in out
 
 

@@ -1,14 +1,19 @@
 """The command under the profile neural-art: parameters from a file, their labels, raw sums."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import npusim
 from npusim.cli import main
 from npusim.describe import describe
+from npusim.describe_page import page
+from npusim.headroom import accumulator_bound, product_bound
 from npusim.models import digits_cnn
+from npusim.neural_art.settle import settle
 
 HEAD = "fully_connected_0"
 
@@ -50,6 +55,33 @@ def test_inspect_labels_what_is_given_and_what_derived(command, model, tmp_path)
     assert lines["conv2d_0"].startswith("conv2d_0: given ties even/even/even; derived stages 3, s0")
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_inspect_shows_every_parameter_in_any_terminal(width):
+    graph = settle(
+        replace(digits_cnn(), profile="neural-art"), {HEAD: {"s0": 3}, "*": {"ties": "up"}}
+    )
+    description = describe(graph)
+    text = page(description, Console(width=width, color_system=None))
+    assert all(len(line) <= width for line in text.splitlines())
+    shown = " ".join(text.split())
+    for layer in description.layers:
+        if layer.neural_art:
+            given, derived = shown.split(f"{layer.node}: given ")[1].split("; derived ", 1)
+            for p in layer.neural_art:
+                part = given if p.origin == "given" else derived
+                assert f"{p.name} {p.values[0]}" in part or p.name in ("A_c", "BC_c")
+    assert f"{HEAD}: given s0 3, ties up/up/up; derived stages 3, f 8, s1 14, A_c" in shown
+
+
+def test_bound_of_sums_is_that_without_bias():
+    graph = digits_cnn()
+    plain, board = (describe(replace(graph, profile=p)).layers for p in ("tflm", "neural-art"))
+    for node, before, after in zip(graph.nodes, plain, board, strict=True):
+        if before.bound is not None:
+            assert before.bound == accumulator_bound(graph, node) > after.bound
+            assert after.bound == product_bound(graph, node).max()
+
+
 def test_inspect_json_holds_every_value(command, model, tmp_path):
     _, out, _ = command("inspect", model, "--json", *given(tmp_path, {HEAD: {"s0": 3}}))
     layers = {layer["node"]: layer for layer in json.loads(out)["layers"]}
@@ -78,6 +110,14 @@ def test_converted_model_keeps_its_parameters(command, model, tmp_path):
     labels = {p.name: p for p in layers[HEAD].neural_art}
     assert labels["s0"] == ("s0", (3,), "given")
     assert labels["s1"].origin == "derived"
+
+
+def test_accumulator_is_the_profiles_own_or_refused(command, model):
+    run = ("run", model, "--random", 1, "--profile", "neural-art")
+    assert command(*run, "--accumulator", "64") == command(*run)
+    assert command(*run, "--accumulator", "24:saturate") == (2, "", (
+        "npusim: accumulator: must be 64 bits, wrap under profile neural-art, whose sums are "
+        "exact, got 24 bits, saturate; name that one or another profile\n"))  # fmt: skip
 
 
 def test_run_writes_raw_sums(command, model, tmp_path):

@@ -28,7 +28,7 @@ def check_profile(profile: str, where: str = "recalibrate") -> None:
     if profile in FROZEN_PROFILES:
         raise ValueError(
             f"{where}: scales cannot double under profile {profile}, whose coefficients are frozen "
-            "in the compiled stream; turn recalibration off and leave head-room"
+            "in the compiled stream; set recalibrate=False (--no-recalibration) and leave head-room"
         )
 
 

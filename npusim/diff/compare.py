@@ -8,6 +8,8 @@ import numpy as np
 
 from ..golden import Golden
 from ..graph import ABSENT, Graph
+from ..headroom import accumulator_text
+from ..neural_art.settle import settle
 from .fit import Wanted
 from .judge import Reference, judge
 from .matching import Matching, match
@@ -25,7 +27,7 @@ def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None
     layout   of dumps of rank 4: "NHWC" or "NCHW"; found by their shapes if None
     raises   ValueError where nothing can be compared
     """
-    graph = graph or a.graph
+    graph = _settled(graph or a.graph)
     if a.golden is None and b.golden is not None:
         raise ValueError(f"{a.path}: side A must be the reference, got a {a.kind}; swap the two")
     notes: list[str] = []
@@ -50,6 +52,10 @@ def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None
         extra=tuple(d.file or d.name for d in matching.extra),
         notes=(*notes, *told.get("", ())),
     )
+
+
+def _settled(graph: Graph | None) -> Graph | None:
+    return None if graph is None else settle(graph)
 
 
 def _side_a(
@@ -125,7 +131,7 @@ def _party(side: Side) -> Party:
     golden = side.golden
     if golden is None:
         return Party(side.path, side.kind, "", "", len(side.dumps))
-    accumulator = f"{golden.accumulator.bits} bits, {golden.accumulator.overflow}"
+    accumulator = accumulator_text(golden.profile, golden.accumulator)
     return Party(side.path, side.kind, golden.profile, accumulator, len(side.dumps))
 
 

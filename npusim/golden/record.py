@@ -15,8 +15,12 @@ from ..describe import describe
 from ..digest import content_hash
 from ..engine import Session
 from ..graph import Accumulator, Graph, Node, Quantization, Tensor
-from ..headroom import accumulator
-from ..parameters import bind
+from ..headroom import WEIGHTED, accumulator
+from ..neural_art.given import Parameters
+from ..neural_art.settle import settle
+from ..neural_art.stored import NAMES, in_words, on_hardware, read, rules
+from ..parameters import bind, geometry
+from ..requantization import clamp_of
 from ..resize import batch_separable, with_batch
 
 DERIVED, GIVEN = "derived", "given"
@@ -113,6 +117,7 @@ def record(graph: Graph, inputs: Mapping[str, np.ndarray], threads: int | None =
     inputs    by name, as `Session.run` takes them; any batch
     raises    ModelError, ValueError and TypeError as a session raises them
     """
+    graph = settle(graph)
     session = Session(graph, threads=threads)
     values = dict(session.trace(inputs))
     return Golden(
@@ -132,7 +137,29 @@ def record(graph: Graph, inputs: Mapping[str, np.ndarray], threads: int | None =
 
 def graph_hash(graph: Graph) -> str:
     """SHA-256 of everything that decides a graph's bits; names do not count."""
-    return content_hash("golden", replace(graph, accumulator=accumulator(graph)))
+    return content_hash("golden", replace(settle(graph), accumulator=accumulator(graph)))
+
+
+def as_recorded(graph: Graph, golden: Golden) -> Graph:
+    """The graph with the profile, accumulator and given Neural-ART parameters of a recorded run.
+
+    raises   ValueError for parameters that the graph's nodes do not have
+    """
+    arithmetic = replace(graph, profile=golden.profile, accumulator=golden.accumulator)
+    return settle(arithmetic, given_parameters(golden))
+
+
+def given_parameters(golden: Golden) -> Parameters:
+    """The Neural-ART parameters a run was given, by node, as `npusim.load` takes them."""
+    found = {
+        node.name: {
+            name: list(in_words(name, p.values))
+            for name, p in node.parameters.items()
+            if p.origin == GIVEN and name in NAMES
+        }
+        for node in golden.nodes
+    }
+    return {name: parameters for name, parameters in found.items() if parameters}
 
 
 def data_hash(values: np.ndarray) -> str:
@@ -170,10 +197,26 @@ def _nodes(graph: Graph, values: Mapping[str, np.ndarray]) -> Iterator[RecordedN
 
 
 def _parameters(graph: Graph, node: Node) -> Iterator[tuple[str, Parameter]]:
+    """What a node computes with; on Neural-ART under the names that its parameters are given by."""
+    if on_hardware(graph, node):
+        yield from _on_neural_art(graph, node)
+        return
     for struct in bind(graph, node):
         for name, value in _fields(struct):
             origin = GIVEN if name in node.given else DERIVED
             yield name, Parameter(np.asarray(value), origin)
+
+
+def _on_neural_art(graph: Graph, node: Node) -> Iterator[tuple[str, Parameter]]:
+    if node.op in WEIGHTED:
+        for name, value in _fields(geometry(graph, node)):
+            yield name, Parameter(np.asarray(value), DERIVED)
+    stored = read(node)
+    for name in rules(graph, node):
+        origin = GIVEN if name in stored.given else DERIVED
+        yield name, Parameter(stored.values[name], origin)
+    for name, bound in zip(("act_min", "act_max"), clamp_of(graph, node), strict=True):
+        yield name, Parameter(np.asarray(bound), DERIVED)
 
 
 def _fields(struct: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -5,6 +5,7 @@ vectors, single numbers of length 1.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +101,8 @@ MEAN: Mapping[str, Rule] = {
     "ties": _TIES,
     "product_rounding": _ROUNDING,
 }
-NAMES = frozenset({*WEIGHTED, *ADD, *MEAN})
+_EVERY = {**WEIGHTED, **ADD, **MEAN}
+NAMES = frozenset(_EVERY)
 STAGES = {"weighted": 3, "add": 1, "mean": 2}
 """Roundings to nearest: of the three stages; of the sum; of the pool and of the output."""
 
@@ -141,15 +143,26 @@ def without(node: Node) -> dict[str, np.ndarray]:
     return {k: v for k, v in node.given.items() if k not in stored}
 
 
+def underived(node: Node) -> Node:
+    """The node without what follows from its scales; s0, which follows from weights, stays."""
+    dropped = {DERIVED + name for name in read(node).derived if name != "s0"}
+    return replace(node, given={k: v for k, v in node.given.items() if k not in dropped})
+
+
 def labelled(graph: Graph, node: Node) -> list[Label]:
     """A settled node's parameters in the order of their derivation; none for the host's nodes."""
     stored = read(node)
     found = []
-    for name, rule in rules(graph, node).items():
-        numbers = stored.values[name].tolist()
-        words = tuple(rule.names[n] for n in numbers) if rule.names else tuple(numbers)
+    for name in rules(graph, node):
+        words = in_words(name, stored.values[name])
         found.append(Label(name, words, "given" if name in stored.given else "derived"))
     return found
+
+
+def in_words(name: str, values: np.ndarray) -> tuple[int | str, ...]:
+    """A stored parameter as a user gives it: rules of rounding by name, all else in numbers."""
+    words = dict(enumerate(_EVERY[name].names))
+    return tuple(words.get(n, n) for n in values.reshape(-1).tolist())
 
 
 def weighted(node: Node, clamp: tuple[int, int]) -> NeuralArt:

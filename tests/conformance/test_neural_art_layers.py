@@ -15,6 +15,7 @@ from conformance.goldens import parameters, path_of
 
 from npusim.neural_art import derive
 from npusim.neural_art.derive import Affine, Scales
+from npusim.neural_art.pieces import CHANNELS, split
 
 FILE = "neural_art_layers.h5"
 # one channel with s_x * s_w = 8.0e-8 was emitted as 0; the rule gives 5
@@ -83,6 +84,17 @@ def test_default_s0_is_near_the_compilers(name):
     attributes, data = layer(name)
     bound = derive.static_bound(data["sum_w_positive"], data["sum_w_negative"], attributes["zp_x"])
     assert -2 <= attributes["s0"] - derive.default_s0(bound) <= 1
+
+
+@pytest.mark.parametrize("name", parameters(FILE, _having("n_slabs")))
+def test_slabs_match_the_compilers(name):
+    attributes, data = layer(name)
+    shape = data["w_shape"].tolist()
+    dense = len(shape) == 2
+    pointwise = dense or (shape[0] > 1 and shape[1:3] == [1, 1])
+    slabs = split(shape[-1], CHANNELS if pointwise else shape[-1])
+    assert len(slabs) == attributes["n_slabs"]
+    assert not pointwise or max(slabs) == attributes["batch_depth"]
 
 
 @pytest.mark.parametrize("name", parameters(FILE, _having("A", "s0", "s2", "inputs")))

@@ -217,23 +217,41 @@ def default_s0(weights: Any, channels: int, x_zero_point: int) -> int:
 
 def derived(
     scales: tuple[float, Sequence[float], float], zero_point: int, bias: Sequence[int], s0: int
-) -> tuple[int, int, list[int], int, list[int]]:
-    """(f, s1, A_c, A2, BC_c) by the rules, scales (s_x, s_w, s_y).
+) -> tuple[int, int, list[int], int, int, list[int]]:
+    """(f, s1, A_c, s2, A2, BC_c) by the rules, scales (s_x, s_w, s_y).
 
-    Products of scales are exact here; the bias is a float32, as the compiler has it.
+    Products of scales are exact here.
     """
     s_x, s_w, s_y = Fraction(scales[0]), [Fraction(s) for s in scales[1]], Fraction(scales[2])
     f = 14 - ceil_log2(255 * s_y)
     s1 = largest_shift(max(s_x * s for s in s_w) * Fraction(2) ** (f + s0))
     a_c = [nearest(s_x * s * Fraction(2) ** (f + s0 + s1)) for s in s_w]
     a2 = nearest(Fraction(2) ** (20 - f) / s_y)
+    return f, s1, a_c, 20, a2, derived_offsets(scales, zero_point, bias, 20)
+
+
+def derived_two_stages(
+    scales: tuple[float, Sequence[float], float], zero_point: int, bias: Sequence[int], s0: int
+) -> tuple[int, list[int], int, int, list[int]]:
+    """(s1, A_c, s2, A2, BC_c) of weights with one scale: r0 goes through, then M itself."""
+    real = Fraction(scales[0]) * Fraction(scales[1][0]) / Fraction(scales[2]) * 2**s0
+    s2 = largest_shift(real)
+    offsets = derived_offsets(scales, zero_point, bias, s2)
+    return 0, [1] * len(scales[1]), s2, nearest(real * 2**s2), offsets
+
+
+def derived_offsets(
+    scales: tuple[float, Sequence[float], float], zero_point: int, bias: Sequence[int], s2: int
+) -> list[int]:
+    """BC_c: the bias is a float32, as the compiler has it."""
+    s_y = Fraction(scales[2])
     units = [np.float32(scales[0]) * np.float32(s) for s in scales[1]]
     reals = [Fraction(float(np.float32(b) * u)) for b, u in zip(bias, units, strict=True)]
-    offsets = [(real / s_y + zero_point) * 2**20 for real in reals]
+    offsets = [(real / s_y + zero_point) * 2**s2 for real in reals]
     largest = max(abs(offset) for offset in offsets)
     spare = max(0, 31 - ceil_log2(largest)) if largest else 31
     fixed = [round(offset * 2**spare) // 2**spare for offset in offsets]
-    return f, s1, a_c, a2, [clamp(value, -(2**31), 2**31 - 1) for value in fixed]
+    return [clamp(value, -(2**31), 2**31 - 1) for value in fixed]
 
 
 def derived_sum(a: Affine, b: Affine, y: Affine) -> Sum:

@@ -27,7 +27,7 @@ def test_weighted_coefficients_match_naive(seed):
     scales = Scales(s_x, s_w, s_y, 0, zero_point, bias)
     f = derive.fraction_bits(s_y)
     s1 = derive.largest_shift(float(np.ldexp(s_x * float(s_w.max()), f + s0)))
-    actual = (f, s1, derive.channel_coefficients(scales, f + s0 + s1).tolist(),
+    actual = (f, s1, derive.channel_coefficients(scales, f + s0 + s1).tolist(), 20,
               derive.output_coefficient(s_y, f), derive.offsets(scales).tolist())  # fmt: skip
     reals = (s_x, [float(s) for s in s_w], s_y)
     assert actual == naive.derived(reals, zero_point, bias.tolist(), s0)

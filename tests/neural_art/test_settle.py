@@ -11,6 +11,7 @@ from neural_art.test_given import sample, values
 import npusim
 from npusim.neural_art.settle import settle
 from npusim.neural_art.stored import family, on_hardware, read
+from npusim.profiles import PROFILES
 from npusim.resize import resize
 
 
@@ -115,13 +116,24 @@ def test_frozen_coefficients_are_not_shown_as_live():
     assert dict(session.biases) == {}
 
 
-def test_accumulator_cannot_be_chosen():
+@pytest.mark.parametrize("chosen", [(24, "saturate"), (32, "wrap"), (64, "error")])
+def test_no_accumulator_but_its_own_can_be_named(chosen):
     with pytest.raises(npusim.ModelError) as caught:
-        npusim.Session(sample(), accumulator=npusim.Accumulator(24, "saturate"))
+        npusim.Session(sample(), accumulator=npusim.Accumulator(*chosen))
     assert str(caught.value) == (
-        "accumulator: must not be set under profile neural-art, whose sums are exact, "
-        "got 24 bits, saturate; use another profile"
+        "accumulator: must be 64 bits, wrap under profile neural-art, whose sums are exact, "
+        f"got {chosen[0]} bits, {chosen[1]}; name that one or another profile"
     )
+
+
+def test_its_own_accumulator_may_be_named(tmp_path):
+    own = PROFILES["neural-art"].accumulator
+    graph = replace(sample(), accumulator=own)
+    x = codes(graph, 3)
+    expected = npusim.Session(sample()).run(x)
+    assert np.array_equal(npusim.Session(sample(), accumulator=own).run(x), expected)
+    npusim.save(graph, tmp_path / "m.h5")
+    assert npusim.load(tmp_path / "m.h5").accumulator == own
 
 
 def test_resized_maps_have_another_average():

@@ -36,7 +36,7 @@ def test_recalibration_is_refused():
         trained(task, method=zo.Method())
     assert str(caught.value) == (
         "train: scales cannot double under profile neural-art, whose coefficients are frozen in "
-        "the compiled stream; turn recalibration off and leave head-room"
+        "the compiled stream; set recalibrate=False (--no-recalibration) and leave head-room"
     )
 
 

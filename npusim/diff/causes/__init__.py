@@ -14,6 +14,7 @@ from .border import border
 from .changed import changed
 from .level import level
 from .limits import limits
+from .neural_art import neural_art
 from .order import order
 from .rounding import rounding
 
@@ -21,6 +22,7 @@ FAMILIES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
     order,
     changed,
     limits,
+    neural_art,
     rounding,
     level,
     border,

@@ -12,6 +12,7 @@ import numpy as np
 from ...affine import quantization, zero_point
 from ...graph import ABSENT, Graph, Node, Quantization, Tensor
 from ...headroom import WEIGHTED
+from ...neural_art.stored import underived
 from ...shapes import window_2d
 from ..case import SIMULATED, Alone, Case, Explanation
 from ..ideal import windows
@@ -235,5 +236,7 @@ def _constant(part: Part, operand: int, data: np.ndarray) -> Part:
 
 
 def _tensors(part: Part, others: Mapping[int, Tensor]) -> Part:
+    """The part with other tensors; what followed from their scales follows from the new ones."""
     tensors = tuple(others.get(i, t) for i, t in enumerate(part.graph.tensors))
-    return Part(replace(part.graph, tensors=tensors))
+    nodes = tuple(map(underived, part.graph.nodes))
+    return Part(replace(part.graph, tensors=tensors, nodes=nodes))
