@@ -5,7 +5,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import __version__, check_command, commands, demo_command, diff_command, golden_command
+from . import (
+    __version__,
+    check_command,
+    commands,
+    demo_command,
+    diff_command,
+    golden_command,
+    multiplier_command,
+)
 from .command_line import (
     EXIT_STATUS,
     JSON,
@@ -117,7 +125,8 @@ RUN_OPTIONS: Options = {
 
 
 COMMANDS = tuple(
-    module.COMMAND for module in (check_command, demo_command, golden_command, diff_command)
+    module.COMMAND
+    for module in (check_command, multiplier_command, golden_command, diff_command, demo_command)
 )
 
 

@@ -68,6 +68,7 @@ ORDER = [
     "diff_command",
     "demo_command",
     "check_command",
+    "multiplier_command",
     "cli",
 ]
 
