@@ -102,8 +102,8 @@ def accumulators() -> str:
     told = ("right", "labels changed", "sums changed")
     head = [f"{rule}: {what}" for rule in ("wraps", "saturates") for what in told]
     table = _table(("accumulator", *head), rows)
-    outputs = found["rows"][0]["outputs"]
-    return f"{table}\n\n{found['data']}, {outputs:,} sums in {found['nodes']} layers; {_origin(found)}."
+    sums = f"{found['rows'][0]['outputs']:,} sums in {found['nodes']} layers"
+    return f"{table}\n\n{found['data']}, {sums}; {_origin(found)}."
 
 
 def speed() -> str:
