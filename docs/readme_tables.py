@@ -77,6 +77,22 @@ def _range(ascending: Iterable[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
 
 
+def accumulators() -> str:
+    """What narrow accumulators do to a model's labels, from benchmarks/accumulators.py."""
+    found = json.loads((RESULTS / "accumulators_pretrainedResnet_quant.json").read_text())
+    rows = []
+    for bits in dict.fromkeys(row["bits"] for row in found["rows"]):
+        same = {row["overflow"]: row for row in found["rows"] if row["bits"] == bits}
+        names = ("right", "labels_changed", "changed")
+        cells = [f"{same[rule][name]:,}" for rule in ("wrap", "saturate") for name in names]
+        rows.append((f"{bits} bits", *cells))
+    told = ("right", "labels changed", "sums changed")
+    head = [f"{rule}: {what}" for rule in ("wraps", "saturates") for what in told]
+    table = markdown(("accumulator", *head), rows)
+    sums = f"{found['rows'][0]['outputs']:,} sums in {found['nodes']} layers"
+    return f"{table}\n\n{found['data']}, {sums}; {_origin(found)}."
+
+
 def speed() -> str:
     """npusim against LiteRT, one row per file that litert_ratio.py wrote."""
     found = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("litert_*.json"))]
@@ -105,7 +121,12 @@ def _origin(result: Mapping[str, Any]) -> str:
     return f"{result['machine']}, commit {result['commit']}"
 
 
-TABLES = {"operators": operators, "demo": demo, "speed": speed}
+TABLES = {
+    "operators": operators,
+    "accumulators": accumulators,
+    "demo": demo,
+    "speed": speed,
+}
 
 if __name__ == "__main__":
     rewrite(PAGE, TABLES)

@@ -14,6 +14,7 @@ from . import (
     explain_command,
     golden_command,
     locate_command,
+    multiplier_command,
 )
 from .command_line import (
     EXIT_STATUS,
@@ -129,11 +130,12 @@ COMMANDS = tuple(
     module.COMMAND
     for module in (
         check_command,
-        demo_command,
+        multiplier_command,
+        explain_command,
         golden_command,
         diff_command,
-        explain_command,
         locate_command,
+        demo_command,
     )
 )
 

@@ -16,6 +16,7 @@ from .channels import Channels
 from .engine import Arrays, Session
 from .graph import Accumulator, Graph, Node
 from .headroom import WEIGHTED, accumulator, bits_needed, bits_of_range, channel_bounds
+from .neural_art.stored import on_hardware
 from .tally import Sums, node_sums
 
 TRACE_BYTES = 64 << 20
@@ -169,13 +170,14 @@ def check_headroom(
     raises     as `Session` and its `run` do
     """
     session, held = Session(_running(graph), threads=threads), accumulator(graph)
-    nodes = {k: _static(session.graph, node, held) for k, node in enumerate(session.graph.nodes)}
+    whole = session.graph
+    nodes = {k: _static(whole, n, _of(whole, n, held)) for k, n in enumerate(whole.nodes)}
     seen: dict[int, _Seen] = {}
     done = 0
     for done, values in () if x is None else _traces(session, x, progress):  # noqa: B007
-        for k, node in enumerate(session.graph.nodes):
+        for k, node in enumerate(whole.nodes):
             if node.op in WEIGHTED:
-                fresh = _see(session.graph, node, values, held)
+                fresh = _see(whole, node, values, _of(whole, node, held))
                 seen[k] = seen[k].joined(fresh) if k in seen else fresh
     for k, s in seen.items():
         nodes[k] = replace(nodes[k], sums=s.sums, sums_formed=s.formed, constant=s.constant)
@@ -207,6 +209,11 @@ def _running(graph: Graph) -> Graph:
     if accumulator(graph).overflow != "error":
         return graph
     return replace(graph, accumulator=Accumulator(64, "wrap"))
+
+
+def _of(graph: Graph, node: Node, held: Accumulator) -> Accumulator:
+    """The node's accumulator: the graph's; on Neural-ART, where sums are exact, a wide one."""
+    return Accumulator(64, "wrap") if on_hardware(graph, node) else held
 
 
 def _static(graph: Graph, node: Node, held: Accumulator) -> NodeHeadroom:

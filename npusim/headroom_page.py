@@ -141,6 +141,8 @@ def _seen(h: Headroom, nodes: Sequence[NodeHeadroom]) -> str:
     formed = f"{sum(n.sums_formed for n in nodes):,}"
     widest = max(nodes, key=lambda n: n.bits_seen or 0)
     overflowing = [n for n in nodes if n.overflowing]
+    if h.profile == PROFILE:
+        return f"on this input: {widest.node} needed {widest.bits_seen} bits"
     if not overflowing:
         return (f"on this input, no sum of {formed} outputs left {h.accumulator.bits} bits: "
                 f"{widest.node} needed {widest.bits_seen}")  # fmt: skip
@@ -149,7 +151,7 @@ def _seen(h: Headroom, nodes: Sequence[NodeHeadroom]) -> str:
     assert most.sums is not None
     channel = int(most.sums.overflows.argmax())
     changed = (
-        "" if h.accumulator.overflow == "error" else f", {counts['changed']:,} of them changed"
+        f", {counts['changed']:,} of them changed" if h.accumulator.overflow != "error" else ""
     )
     return (f"on this input: {counts['overflows']:,} overflows in {_nodes(len(overflowing))}, in "
             f"{counts['outputs']:,} of {formed} outputs{changed}; "

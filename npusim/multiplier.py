@@ -42,3 +42,21 @@ def quantize_multipliers(reals: Iterable[float]) -> tuple[np.ndarray, np.ndarray
 def real_multiplier(multiplier: int, shift: int) -> float:
     """The real number that (multiplier, shift) stands for."""
     return math.ldexp(int(multiplier), int(shift) - 31)
+
+
+def real_factor(
+    way: str, s_x: np.float32, factor: np.ndarray | np.float32, s_y: np.float32
+) -> np.ndarray:
+    """s_x * factor / s_y, computed in one of the ways that references compute it.
+
+    way       "double", "float32_product" (the product in float32, widened) or "float32"
+    factor    float32 (n,) or a single one
+    returns   float64, float32 values where the way is "float32"
+    """
+    if way == "double":
+        return np.float64(s_x) * np.asarray(factor, np.float64) / np.float64(s_y)
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.asarray(s_x * factor, np.float32)
+        if way == "float32_product":
+            return product.astype(np.float64) / np.float64(s_y)
+        return np.asarray(product / s_y, np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from .affine import LIMITS, quantization, scale, scale32, zero_point
 from .graph import Graph, Node, Tensor
 from .kernels.structs import FLOAT32_EVEN, FLOAT64_AWAY, REQUANTIZE, TWICE, Requantization
-from .multiplier import quantize_multiplier, quantize_multipliers, real_multiplier
+from .multiplier import quantize_multiplier, quantize_multipliers, real_factor, real_multiplier
 from .profiles import Arithmetic
 from .rules import arithmetic, rounding
 
@@ -143,13 +143,7 @@ def ratio(a: Arithmetic, x: Tensor, factor: np.ndarray, y: Tensor) -> np.ndarray
     factor    float32 (n,)
     returns   float64 (n,), float32 values where `a.scale` is "float32"
     """
-    if a.scale == "double":
-        return scale(x) * factor.astype(np.float64) / scale(y)
-    with np.errstate(over="ignore", under="ignore"):
-        product = scale32(x) * factor
-        if a.scale == "float32_product":
-            return product.astype(np.float64) / scale(y)
-        return (product / scale32(y)).astype(np.float64)
+    return real_factor(a.scale, scale32(x), factor, scale32(y))
 
 
 def real_multipliers(multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:

@@ -190,9 +190,19 @@ def test_neural_art_sums_have_no_bias_and_no_width():
     assert found.findings == ()
     lines = page(found, Console(width=80)).splitlines()
     assert lines[0] == "draft: profile neural-art, exact sums, 2 images"
-    assert lines[-3] == (
-        f"whatever the input: conv2d_0 may need {node.bits} bits; a board shows 24"
-    )
+    assert lines[-3:] == [
+        f"whatever the input: conv2d_0 may need {node.bits} bits; a board shows 24",
+        f"on this input: conv2d_0 needed {node.bits_seen} bits",
+        "nothing found",
+    ]
+
+
+def test_one_node_on_neural_art_has_exact_sums_too():
+    plain = replace(one_layer(), accumulator=Accumulator(8, "saturate"))
+    board = replace(plain, nodes=(replace(plain.nodes[0], rule="neural_art"),))
+    x = np.random.default_rng(1).integers(-128, 128, (2, 4, 4, 2)).astype(np.int8)
+    assert {f.kind for f in check_headroom(plain, x).findings} >= {"overflow", "unproven"}
+    assert check_headroom(board, x).findings == ()
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,7 @@ ORDER = [
     "demo_command",
     "locate_command",
     "check_command",
+    "multiplier_command",
     "cli",
 ]
 

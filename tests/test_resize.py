@@ -372,3 +372,16 @@ def test_constants_that_serve_every_image_are_separable(constant):
 def test_with_batch_rejects_no_images():
     with pytest.raises(ValueError, match=r"^batch: must be 1 or more, got 0$"):
         with_batch(everything(1), 0)
+
+
+def test_blocks_that_reach_into_the_next_image_are_named_with_their_rule():
+    """LiteRT's ADD on x86 rounds elements by sixteens: two images of 4 codes share a block."""
+    draft = Draft()
+    a, b = draft.input((2, 4)), draft.input((2, 4))
+    graph = draft.graph(draft.node("add", (a, b), activation="none"), profile="litert-x86")
+    with pytest.raises(ModelError) as caught:
+        with_batch(graph, 1)
+    assert str(caught.value) == (
+        "add_0/add: must treat axis 0 as 2 independent images, got blocks across them: add under "
+        "litert-x86 rounds by add_x86"
+    )

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim import Prefix, Session
+from npusim.rules import stated
 
 from .fixed_point import floor_log2, rs_channels
 from .moments import (
@@ -144,10 +145,11 @@ def _check_source(session: Session, source: Statistics, names: Sequence[str]) ->
         )
     frozen = [name for name in names if name not in session.requantization]
     if frozen:
+        how = stated(session.graph, session.graph.node(frozen[0]))
         raise ValueError(
-            f"adapt: bias and multipliers of {frozen[0]} cannot change under profile "
-            f"{session.graph.profile}, whose coefficients are frozen in the compiled stream; adapt "
-            "under another profile and compile what comes of it"
+            f"adapt: {frozen[0]}: {how}: bias and multipliers cannot change, being coefficients "
+            "frozen in the compiled stream; adapt under another profile and compile what comes of "
+            "it"
         )
 
 

@@ -27,8 +27,9 @@ def check_profile(profile: str, where: str = "recalibrate") -> None:
     """Raise ValueError where the arithmetic's coefficients cannot change after compilation."""
     if profile in FROZEN_PROFILES:
         raise ValueError(
-            f"{where}: scales cannot double under profile {profile}, whose coefficients are frozen "
-            "in the compiled stream; set recalibrate=False (--no-recalibration) and leave head-room"
+            f"{where}: scales cannot double under profile {profile}, whose rule neural_art has the "
+            "coefficients of weighted operators frozen in the compiled stream; set "
+            "recalibrate=False (--no-recalibration) and leave head-room"
         )
 
 

@@ -22,7 +22,7 @@ from . import derive
 from .derive import INT32_MAX, INT32_MIN, Affine, Scales
 from .given import Parameters, by_node, check_values, sizes
 from .pieces import CHANNELS, COLUMNS, ROWS, split
-from .stored import DERIVED, PROFILE, STAGES, family, read, rules, without
+from .stored import DERIVED, STAGES, family, read, rules, without
 
 Values = dict[str, np.ndarray]
 
@@ -61,8 +61,8 @@ def check_trainable(graph: Graph, constants: Sequence[int]) -> None:
         biases = set(node.inputs[2:]) & set(constants)
         if family(graph, node) == "weighted" and biases:
             raise ValueError(
-                f"{node.name}/{node.op}: its bias cannot be trained under profile {PROFILE}, where "
-                "it is part of BC_c, a coefficient frozen in the compiled stream; train weights"
+                f"{node.name}/{node.op}: {stated(graph, node)}: its bias cannot be trained, being "
+                "part of BC_c, a coefficient frozen in the compiled stream; train weights"
             )
 
 

@@ -105,8 +105,9 @@ def test_bias_cannot_be_trained():
     with pytest.raises(ValueError) as caught:
         npusim.Session(sample(), trainable=["conv2d_0", "fully_connected_0/bias"])
     assert str(caught.value) == (
-        "fully_connected_0/fully_connected: its bias cannot be trained under profile neural-art, "
-        "where it is part of BC_c, a coefficient frozen in the compiled stream; train weights"
+        "fully_connected_0/fully_connected: fully_connected under neural-art rounds by neural_art: "
+        "its bias cannot be trained, being part of BC_c, a coefficient frozen in the compiled "
+        "stream; train weights"
     )
 
 

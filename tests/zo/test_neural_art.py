@@ -35,8 +35,9 @@ def test_recalibration_is_refused():
     with pytest.raises(ValueError) as caught:
         trained(task, method=zo.Method())
     assert str(caught.value) == (
-        "train: scales cannot double under profile neural-art, whose coefficients are frozen in "
-        "the compiled stream; set recalibrate=False (--no-recalibration) and leave head-room"
+        "train: scales cannot double under profile neural-art, whose rule neural_art has the "
+        "coefficients of weighted operators frozen in the compiled stream; set recalibrate=False "
+        "(--no-recalibration) and leave head-room"
     )
 
 
@@ -49,7 +50,7 @@ def test_recalibration_is_refused_where_one_node_is_on_neural_art():
 
 def test_training_a_bias_is_refused():
     task = on_board(head_task(seed=1))
-    with pytest.raises(ValueError, match="its bias cannot be trained under profile neural-art"):
+    with pytest.raises(ValueError, match="under neural-art rounds by neural_art: its bias cannot "):
         trained(task, trainable=("head", "head/bias"))
 
 
@@ -60,10 +61,11 @@ def test_adaptation_is_refused():
     source = measure_statistics(session, images)
     with pytest.raises(ValueError) as caught:
         adapt(session, images, source)
+    name = next(iter(source))
     assert str(caught.value) == (
-        f"adapt: bias and multipliers of {next(iter(source))} cannot change under profile "
-        "neural-art, whose coefficients are frozen in the compiled stream; adapt under another "
-        "profile and compile what comes of it"
+        f"adapt: {name}: {session.graph.node(name).op} under neural-art rounds by neural_art: bias "
+        "and multipliers cannot change, being coefficients frozen in the compiled stream; adapt "
+        "under another profile and compile what comes of it"
     )
 
 
