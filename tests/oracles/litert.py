@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from typing import Any
 
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -57,6 +60,18 @@ def trace(model: bytes, inputs: Sequence[NDArray[Any]], mode: str) -> dict[int, 
         )
     _invoke(interpreter, inputs)
     return {i: interpreter.get_tensor(i) for i in model_file.activations(model)}
+
+
+def trace_apart(model: bytes, inputs: Sequence[NDArray[Any]], mode: str) -> dict[int, NDArray[Any]]:
+    """As `trace`, in a process of its own, for files that npusim's checks have not accepted.
+
+    Raises RuntimeError, too, where LiteRT ends that process.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(trace, model, inputs, mode).result()
+        except BrokenProcessPool as crash:
+            raise RuntimeError("LiteRT crashed") from crash
 
 
 def _invoke(interpreter: Any, inputs: Sequence[NDArray[Any]]) -> None:
