@@ -82,7 +82,12 @@ def edited(data: bytes, edit: Edit) -> bytes:
     """The model after `edit` has changed its unpacked form (a schema.ModelT)."""
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(data, 0))
     edit(model)
-    builder = flatbuffers.Builder(len(data))
+    return packed(model)
+
+
+def packed(model: Any) -> bytes:
+    """The file of a schema.ModelT."""
+    builder = flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), tfl.FILE_IDENTIFIER)
     return bytes(builder.Output())
 

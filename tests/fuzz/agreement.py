@@ -13,6 +13,7 @@ from oracles.cases import Case
 
 from npusim import Accumulator, Graph, Session
 from npusim.formats import tflite
+from npusim.graph import ABSENT, Node
 
 EXECUTORS = ("numpy", "portable")  # values of NPUSIM_ISA
 
@@ -52,6 +53,33 @@ def disagreements(
         fault = difference(actual, expected)
         if fault:
             yield f"{executor}: {fault}; {case.description}"
+
+
+def run_node(graph: Graph, k: int, tensors: dict[int, NDArray[Any]], executor: str) -> NDArray[Any]:
+    """What node k makes of the given tensors (by index in the file) and its constants."""
+    node = graph.nodes[k]
+    used = dict.fromkeys(i for i in (*node.inputs, *node.outputs) if i != ABSENT)
+    place = {i: number for number, i in enumerate(used)} | {ABSENT: ABSENT}
+    kinds = {i: "input" if graph.tensors[i].data is None else "constant" for i in node.inputs}
+    alone = Graph(
+        graph.name,
+        tuple(replace(graph.tensors[i], kind=kinds.get(i, "activation")) for i in used),
+        (replace(node, inputs=tuple(place[i] for i in node.inputs),
+                 outputs=(place[node.outputs[0]],)),),
+        tuple(place[i] for i in dict.fromkeys(node.inputs) if kinds[i] == "input"),
+        (place[node.outputs[0]],),
+        graph.profile,
+    )  # fmt: skip
+    named = {alone.tensors[i].name: tensors[alone.tensors[i].stream] for i in alone.inputs}
+    actual = open_session(alone, executor).run(named)
+    assert isinstance(actual, np.ndarray)
+    return actual
+
+
+def operands(graph: Graph, node: Node, tensors: dict[int, NDArray[Any]]) -> list[NDArray[Any]]:
+    """The arrays that a node reads: its constants, and of the given tensors (by index)."""
+    read = [graph.tensors[i] for i in node.inputs if i != ABSENT]
+    return [tensors[t.stream] if t.data is None else t.data for t in read]
 
 
 def difference(actual: NDArray[Any], expected: NDArray[Any]) -> str | None:

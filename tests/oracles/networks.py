@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from . import draws, elementwise_cases, tflite_builder, tflm, weighted_cases
 from .draws import Affine
 from .tflite_builder import Operation, Tensor, Window, constant
+from .weighted_cases import Layer
 
 MAX_BATCH = 3
 MAX_CHANNELS = 20
@@ -38,9 +39,13 @@ class Network(NamedTuple):
 
 @dataclass
 class Draft:
-    """A model while it grows; `codes` holds the int8 activations so far by tensor index."""
+    """A model while it grows; `codes` holds the int8 activations so far by tensor index.
+
+    `biased`: every layer with weights has a bias, of zeros where none was drawn.
+    """
 
     rng: Generator
+    biased: bool = False
     tensors: list[Tensor] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     codes: dict[int, NDArray[np.int8]] = field(default_factory=dict)
@@ -71,10 +76,13 @@ class Draft:
         return tflite_builder.model(self.tensors, self.operations)
 
 
-def network(seed: int) -> Network:
-    """Draw a network: 2 to 9 layers on images, then, in most, a classifier."""
+def network(seed: int, biased: bool = False) -> Network:
+    """Draw a network: 2 to 9 layers on images, then, in most, a classifier.
+
+    `biased`: the same network with a bias in every layer, which LiteRT wants.
+    """
     rng = np.random.default_rng([0x6E6574, seed])
-    draft = Draft(rng)
+    draft = Draft(rng, biased)
     n = int(rng.integers(1, MAX_BATCH + 1))
     size = tuple(int(v) for v in rng.integers(*SIDES, 2, endpoint=True))
     affine = draws.affine(rng, bool(rng.random() < draws.TIES), 1e-3, 0.1)
@@ -105,6 +113,7 @@ def _weighted(draft: Draft, x: int, w_shape: tuple[int, ...], axis: int) -> int:
     kind = str(rng.choice(["full", "spread"]))
     source = (codes, draft.affine(x))
     layer = weighted_cases.layer(rng, kind, source, w_shape, axis, name)
+    layer = _biased(draft, layer, axis)
     stride = int(rng.integers(1, 3))
     window = Window((stride, stride), (1, 1), "SAME")
     _, h, w, _ = codes.shape
@@ -180,6 +189,7 @@ def _classifier(draft: Draft, x: int) -> None:
     o = int(rng.integers(2, MAX_CHANNELS))
     source = (codes, draft.affine(flat))
     layer = weighted_cases.layer(rng, "full", source, (o, codes.shape[1]), 0, "none")
+    layer = _biased(draft, layer, 0)
     tensors, indices = weighted_cases.layer_tensors(layer, (codes.shape[0], o), 0)
     inputs, y = _placed(draft, flat, indices)
     logits = draft.append(tensors[1:], tflite_builder.fully_connected(inputs, y))
@@ -202,6 +212,13 @@ def _flatten(draft: Draft, x: int) -> int:
     return draft.append(
         [draws.output(shape, draft.affine(x))], tflite_builder.reshape((x,), y, shape)
     )
+
+
+def _biased(draft: Draft, layer: Layer, axis: int) -> Layer:
+    """The layer, with a bias of zeros where it has none and the draft wants one."""
+    if not draft.biased or layer.bias is not None:
+        return layer
+    return layer._replace(bias=np.zeros(layer.weights.shape[axis], np.int32))
 
 
 def _placed(draft: Draft, x: int, indices: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
