@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels.test_arith import FLOAT_RULES, INTEGER_RULES, answers
+from kernels.rule_answers import FLOAT_RULES, INTEGER_RULES, answers
 from naive import rounding
 from one_node import activation, constant, one_node, pointwise
 
