@@ -84,6 +84,25 @@ def test_every_accumulator_that_fits_gives_the_same_bits(op):
     )
 
 
+@pytest.mark.parametrize("op", LAYERS)
+@pytest.mark.parametrize("overflow", STEPS)
+def test_the_fast_path_equals_the_ordered_one_wherever_the_bound_holds(op, overflow):
+    """A trainable bias keeps the ordered one; both equal Python integers, clamped or not."""
+    for seed in range(15):
+        graph, x = hostile(op, seed)
+        needed = bits_needed(accumulator_bound(graph, graph.nodes[0]))
+        for bits in (needed, needed + 1, min(needed + 7, 64)):
+            step = STEPS[overflow](bits)
+            acc = sums(graph, x, step, step)
+            assert np.array_equal(acc, sums(graph, x, int.__add__, int.__add__)), (seed, bits)
+            expected = codes_of(acc, 9 - min(bits, 24))
+            for trainable in ((), (f"{op}_0/bias",)):
+                session = Session(graph, accumulator=Accumulator(bits, overflow),
+                                  trainable=trainable, threads=1)  # fmt: skip
+                actual = top_bits(session, 9 - min(bits, 24)).run(x)
+                assert actual.ravel().tolist() == expected, (seed, bits, trainable)
+
+
 class Watched(int):
     """A sum that remembers the first value out of range that it had."""
 

@@ -1,9 +1,8 @@
 """Reports by people who do this job, with what double rounding gives; in both executors.
 
-The small inputs and their right values are from the threads at the addresses.
+The small inputs and their right values are from the threads at the addresses. Those about rounding
+are in `test_field_cases_rounding`, under every rule and profile.
 """
-
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -33,31 +32,6 @@ def scaled(acc, multiplier, shift):
     return session.run(np.zeros((1, 1, 1, 1), np.int8)).ravel().tolist()
 
 
-def test_a_quarter_becomes_one():
-    """github.com/tensorflow/tensorflow/issues/25087"""
-    graph = pointwise(1.0, [[1]], activation((), 4.0), [1.0])
-    assert run(graph, [[[[1]]]]) == [1]
-
-
-def test_the_same_accumulators_at_a_quarter():
-    """github.com/tensorflow/tensorflow/issues/99072"""
-    acc = [1, 2, 5, 6, -1, -2, -5, -6]
-    assert scaled(acc, 2**30, -1) == [1, 1, 2, 2, 0, -1, -1, -2]
-
-
-def test_7984_rounds_up():
-    """The exact product is 11.498; github.com/tensorflow/tensorflow/issues/25087"""
-    assert Fraction(7984 * 1583594044, 2**40) < Fraction(23, 2)
-    assert scaled([7984], 1583594044, -9) == [12]
-
-
-def test_mean_ties():
-    """github.com/google-ai-edge/LiteRT/issues/7441: halves go up, with either sign."""
-    graph = one_node("mean", [activation((6, 2))], activation(()), axes=(1,), keep_dims=False)
-    rows = [[1, 0], [-1, 0], [3, 0], [-3, 0], [5, 0], [-5, 0]]
-    assert run(graph, rows) == [1, 0, 2, -1, 3, -2]
-
-
 def test_products_of_large_numbers():
     """github.com/ARM-software/CMSIS_5/issues/1361, by way of differences of rails."""
     largest = 2**31 - 1
@@ -74,18 +48,6 @@ def test_negative_sums_round_half_up_then_away():
     assert scaled([-5], 2**30, 0) == [-2]
     assert scaled([-5], 2**30, 1) == [-5]
     assert scaled([-10], 2**30, -1) == [-3]
-
-
-def test_scales_so_small_that_nothing_is_left():
-    """github.com/tensorflow/tensorflow/pull/26977"""
-    graph = pointwise(1e-10, [[127]], activation((), 1.0, 5), [1e-10])
-    assert run(graph, [[[[127]]]]) == [5]
-
-
-def test_channel_of_scale_zero_gives_the_zero_point():
-    """github.com/XiaoMi/mace/issues/293"""
-    graph = pointwise(1.0, [[3], [3]], activation((), 1.0, 5), [1.0, 0.0], [1000, 1000])
-    assert run(graph, [[[[1]]]]) == [127, 5]
 
 
 def test_relu6_of_codes_that_cannot_show_six():

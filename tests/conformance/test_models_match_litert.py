@@ -26,8 +26,7 @@ from conformance.real_models import (
     parts,
 )
 from formats.models import edited
-from fuzz.agreement import EXECUTORS, difference, operands, run_node
-from fuzz.litert_faults import corrected
+from fuzz.litert_layers import differing_layers
 from oracles import litert, model_file
 
 import npusim
@@ -92,15 +91,9 @@ def differing(judged: list[Part], model: bytes, x: list[np.ndarray], profile: st
         traced = ask(model, x, MODES[profile])
     except (RuntimeError, ValueError) as refusal:
         pytest.skip(f"LiteRT refuses the model: {str(refusal)[:100]}")
-    found = []
+    found: list[str] = []
     for part in judged:
         graph = replace(part.graph, profile=profile)
         tensors = {stream: traced[i] for stream, i in enumerate(part.indices) if i in traced}
-        for k, node in enumerate(graph.nodes):
-            given = tensors[graph.tensors[node.outputs[0]].stream]
-            expected = corrected(graph, node, operands(graph, node, tensors), given)
-            for executor in EXECUTORS:
-                fault = difference(run_node(graph, k, tensors, executor), expected)
-                if fault:
-                    found.append(f"{executor}: {graph.name}/{node.name}: {fault}")
+        found += differing_layers(graph, tensors)
     return found

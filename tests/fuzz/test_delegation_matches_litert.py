@@ -18,7 +18,7 @@ from oracles import draws, litert, networks, tflite_builder
 from oracles.tflite_builder import Operation, Tensor, Window, constant
 
 from fuzz.agreement import parsed
-from fuzz.test_networks_match_litert import differing
+from fuzz.litert_layers import differing_layers
 from npusim import delegation
 from npusim.rules import MOVING
 
@@ -155,7 +155,7 @@ def test_chain_at_the_limits_is_shared_out_as_litert_does(seeds: range) -> None:
         seen.update((node.op, t) for node, t in zip(graph.nodes, taken, strict=True))
         if taken != expected:
             found.append(f"chain({seed}): {[n.op for n in graph.nodes]}: {taken}, not {expected}")
-        found += [f"chain({seed}): {line}" for line in differing(graph, tensors)]
+        found += [f"chain({seed}): {line}" for line in differing_layers(graph, tensors)]
     assert not found, "\n".join(found)
     assert refused < len(seeds) / 2, refused
     assert {(op, taken) for op in DECIDED for taken in (True, False)} <= seen.keys(), seen

@@ -7,23 +7,12 @@ xnnpack most networks mix nodes that XNNPACK takes with nodes that stay with Lit
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from numpy.typing import NDArray
 from oracles import litert, networks
 
-from fuzz.agreement import (
-    EXECUTORS,
-    difference,
-    named_inputs,
-    open_session,
-    operands,
-    parsed,
-    run_node,
-)
-from fuzz.litert_faults import corrected
-from npusim import Graph, delegation
+from fuzz.agreement import parsed
+from fuzz.litert_layers import differing_layers, differing_run, right_throughout
+from npusim import delegation
 
 TENTH = range(50)
 REST = range(50, 500)
@@ -50,32 +39,11 @@ def test_network_matches_litert(
             continue
         graph = parsed(network.model, "network", profile)
         mixed += len({delegation.takes(graph, node) for node in graph.nodes}) == 2
-        faults = [*differing(graph, tensors)]
+        faults = differing_layers(graph, tensors)
+        if not faults and right_throughout(graph, tensors):
+            faults = differing_run(graph, tensors)
         found += [f"{fault}; {network.description}" for fault in faults]
     record_property("refused", refused)
     assert not found, "\n".join(found)
     assert refused <= len(seeds) // 20
     assert mixed > len(seeds) // 2
-
-
-def differing(graph: Graph, tensors: dict[int, NDArray[Any]]) -> list[str]:
-    """One line for each node, or tensor of a whole run, that is not LiteRT's, or not right."""
-    found, right = [], True
-    for k, node in enumerate(graph.nodes):
-        given = tensors[graph.tensors[node.outputs[0]].stream]
-        expected = corrected(graph, node, operands(graph, node, tensors), given)
-        right = right and difference(given, expected) is None
-        for executor in EXECUTORS:
-            fault = difference(run_node(graph, k, tensors, executor), expected)
-            found += [f"{executor}: {node.name}: {fault}"] * (fault is not None)
-    return found + (whole_run(graph, tensors) if right else [])
-
-
-def whole_run(graph: Graph, tensors: dict[int, NDArray[Any]]) -> list[str]:
-    """One line for each tensor of a run that is not as given."""
-    session = open_session(graph, EXECUTORS[-1], threads=2)
-    x = [tensors[graph.tensors[i].stream] for i in graph.inputs]
-    streams = {tensor.name: tensor.stream for tensor in graph.tensors}
-    traced = session.trace(named_inputs(graph, x))
-    faults = ((name, difference(y, tensors[streams[name]])) for name, y in traced)
-    return [f"whole run: {name}: {fault}" for name, fault in faults if fault]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernels.rule_answers import FLOAT_RULES, INTEGER_RULES, answers
 from naive import rounding
 
-from npusim.kernels import arith, float_arith
-from npusim.kernels.structs import REQUANTIZE
+from npusim.kernels import arith
 from npusim.reference import arithmetic
 
 POWERS = [sign * (2**k + d) for k in range(31) for d in (-1, 0, 1) for sign in (-1, 1)]
@@ -20,8 +20,6 @@ WIDE += [-(2**63), 2**63 - 1]
 TIES = [sign * (4 * k + d) for k in range(9) for d in (1, 2, 3) for sign in (-1, 1)]
 SHIFTS = [-31, -30, -15, -2, -1, 0, 1, 2, 15, 30, 31]
 SCALES = [0.25, 0.5, 2.0**-31, 1 / 3, 0.1, 1 - 2.0**-25, 1.0, 1.5, 255.99999, 2.0**30, 1e-12]
-FLOAT_RULES = [rule for rule in REQUANTIZE if rule.startswith("float")]
-INTEGER_RULES = [rule for rule in REQUANTIZE if not rule.startswith("float")]
 MULTIPLIERS = [0, 2**30, 2**30 + 1, 1518500250, 2**31 - 2, 2**31 - 1]
 
 
@@ -62,16 +60,6 @@ def test_divide_by_pot_rounds_ties_away_from_zero(exponent):
     assert arithmetic.divide_by_pot(np.array(values), exponent).tolist() == expected
     actual = [int(arith.rounding_divide_by_pot(np.int64(v), np.int64(exponent))) for v in values]
     assert actual == expected
-
-
-def answers(rule, accumulators, *numbers):
-    """What the naive rule, the reference and the kernel make of accumulators."""
-    name = f"requantize_{rule}"
-    naive = [getattr(rounding, name)(v, *numbers) for v in accumulators]
-    reference = getattr(arithmetic, name)(np.array(accumulators, np.int64), *numbers).tolist()
-    kernels = float_arith if rule.startswith("float") else arith
-    compiled = [int(getattr(kernels, name)(np.int64(v), *numbers)) for v in accumulators]
-    return naive, reference, compiled
 
 
 @pytest.mark.parametrize("rule", INTEGER_RULES)

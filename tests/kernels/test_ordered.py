@@ -55,7 +55,7 @@ def test_sums_of_every_width_match_python(overflow):
 
 @pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d"])
 @pytest.mark.parametrize("overflow", [WRAP, SATURATE, ERROR])
-@pytest.mark.parametrize("bits", [8, 13, 16, 17, 32, 64])
+@pytest.mark.parametrize("bits", WIDTHS)
 def test_sums_of_convolutions_match_python(op, overflow, bits):
     """One output position, so that the sums are what the kernel leaves behind."""
     rng = np.random.default_rng(bits)
