@@ -19,14 +19,25 @@ KERNELS = Path(structs.__file__).parent
 LEFT_OUT = {"float_arith", "softmax_x86", "executor", "steps", "neural_art_steps", "operands",
             "table", "__init__"}  # fmt: skip
 TO_COME = {
-    "conv2d", "depthwise_conv2d", "elementwise", "fully_connected", "layout", "mean", "neural_art",
-    "neural_art_units", "offset", "ordered", "pool", "quantize", "softmax", "ties", "xnnpack",
+    "elementwise", "layout", "mean", "neural_art",
+    "neural_art_units", "offset", "pool", "quantize", "softmax", "ties", "xnnpack",
 }  # fmt: skip
 
-# C functions with no namesake: unsigned arithmetic, and the choice of a rule by its number
-C_ONLY = {"npu_add_wrapping", "npu_multiply_wrapping", "npu_shift_left_wrapping", "npu_requantize"}
-# Python functions with no namesake, by module: one loop for each rule, which C chooses inside
+# C functions with no namesake: unsigned arithmetic, the choice of a rule by its number, sizes of
+# scratch, and the inner loops that have a Helium twin
+C_ONLY = {
+    "npu_add_wrapping", "npu_multiply_wrapping", "npu_shift_left_wrapping", "npu_requantize",
+    "npu_is_pointwise", "npu_conv2d_depth", "npu_conv2d_patch", "npu_conv2d_acc",
+    "npu_first_tap", "npu_end_tap", "npu_start_sums", "npu_dot_block", "npu_dot_row",
+    "npu_depthwise_sums",
+}  # fmt: skip
+C_ONLY_STRUCTS = {"npu_window"}
+# Python functions with no namesake, by module: one loop for each rule, which C chooses inside;
+# inner loops that C writes for several positions at once, or as static functions
 PYTHON_ONLY = {
+    "conv2d": {"dot", "gather_patch"},
+    "depthwise_conv2d": {"accumulate"},
+    "ordered": {"limits", "begin", "add_products", "finish"},
     "requantize": {
         f"{what}_{rule}" for what in ("row", "tensor") for rule in structs.REQUANTIZE
     },
@@ -58,6 +69,9 @@ def namesake(function):
     return found.get(name) or found.get(TYPE.sub("", name))
 
 
+# scratch that C does without: it reads x itself
+PYTHON_ARGUMENTS = {"npu_fully_connected": {"patch"}}
+
 PAIRS = {name: f for name, f in DECLARED.functions.items() if name not in C_ONLY}
 
 
@@ -85,7 +99,8 @@ def test_every_kernel_has_a_namesake():
 @pytest.mark.parametrize("name", PAIRS)
 def test_arguments_have_the_same_names_and_order(name):
     function = DECLARED.functions[name]
-    python = [*inspect.signature(namesake(function)).parameters]
+    without = PYTHON_ARGUMENTS.get(name, set())
+    python = [p for p in inspect.signature(namesake(function)).parameters if p not in without]
     actual = [p.name for p in function.parameters if p.name in python or p.type not in SIZES]
 
     assert actual == python
@@ -129,7 +144,7 @@ CLASSES = {
 
 
 def test_every_struct_has_a_class():
-    assert set(DECLARED.structs) == {f"npu_{snake(name)}" for name in CLASSES}
+    assert set(DECLARED.structs) - C_ONLY_STRUCTS == {f"npu_{snake(name)}" for name in CLASSES}
 
 
 @pytest.mark.parametrize("name", CLASSES)
