@@ -4,6 +4,7 @@ from .codes import quantize
 from .engine import Prefix, Session
 from .formats import load, save
 from .graph import Accumulator, Graph, ModelError, Node, Quantization, Tensor
+from .sources import c_sources
 
 __all__ = [
     "Accumulator",
@@ -14,6 +15,7 @@ __all__ = [
     "Quantization",
     "Session",
     "Tensor",
+    "c_sources",
     "load",
     "quantize",
     "save",

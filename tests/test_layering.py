@@ -51,6 +51,7 @@ ORDER = [
     "tensor_files",
     "describe",
     "describe_page",
+    "sources",
     "__init__",
     "models",
     "golden",

@@ -31,6 +31,7 @@ RULES = [
     "-Werror",
 ]
 SANITIZERS = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SSE = ["-msse2", "-mfpmath=sse"]  # real numbers of 32 and 64 bits, as everywhere else
 M55 = ["-mthumb", "-mfloat-abi=hard", "-ffunction-sections"]
 QEMU = [
     "qemu-system-arm",
@@ -75,7 +76,7 @@ TARGETS = (
     Target("library", "gcc", (), "library"),
     Target("gcc-sanitized", "gcc", (*SANITIZERS,), "program"),
     Target("clang-sanitized", "clang", (*SANITIZERS,), "program"),
-    Target("gcc-32-bit", "gcc", ("-m32", *SANITIZERS), "program"),
+    Target("gcc-32-bit", "gcc", ("-m32", *SSE, *SANITIZERS), "program"),
     Target("m55-scalar", "arm-none-eabi-gcc", ("-mcpu=cortex-m55+nomve", *M55), "m55"),
     Target("m55-mve", "arm-none-eabi-gcc", ("-mcpu=cortex-m55", *M55), "m55"),
 )
