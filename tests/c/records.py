@@ -22,6 +22,8 @@ from .headers import REALS, Declarations, Function, Parameter
 
 MAGIC = b"calls 1\n"
 NULL = (1 << 64) - 1
+SCRATCH = "scratch"
+"""Expected of memory in which a function may leave anything."""
 
 
 class Case(NamedTuple):
@@ -29,7 +31,8 @@ class Case(NamedTuple):
 
     function    its C name
     arguments   by name
-    expected    "return", and by dotted path, such as "state.codes", everything C may change
+    expected    "return", and by dotted path, such as "state.codes", everything C may change;
+                SCRATCH where anything may be left
     """
 
     function: str
@@ -140,6 +143,8 @@ def _number(value: int) -> bytes:
 
 
 def _dtype(parameter: Parameter) -> str:
+    if parameter.type == "void":
+        return "int8"
     return REALS.get(parameter.type, parameter.type.removesuffix("_t"))
 
 
