@@ -14,19 +14,25 @@ from npusim.kernels.structs import OVERFLOW, Accumulation
 
 MODULES = (
     "arith", "requantize", "conv2d", "depthwise_conv2d", "fully_connected", "ordered",
+    "arith", "requantize", "elementwise", "pool", "mean", "softmax", "quantize", "layout",
+    "xnnpack", "neural_art", "neural_art_units",
 )  # fmt: skip
 SEED = 20261203
+FEW = 100
+COUNTS = [FEW, pytest.param(10 * FEW, marks=pytest.mark.full)]
+"""Fuzz cases of each operator, besides those at limits."""
 
 
 @cache
-def cases(module):
+def cases(module, count=FEW):
     random = np.random.default_rng(SEED)
-    return tuple(import_module(f"c.npu_cases.{module}").cases(random))
+    return tuple(import_module(f"c.npu_cases.{module}").cases(random, count))
 
 
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("module", MODULES)
-def test_c_matches_python(npusim_code, npusim_runner, module):
-    assert differences(npusim_code.declarations, npusim_runner, cases(module)) == []
+def test_c_matches_python(npusim_code, npusim_runner, module, count):
+    assert differences(npusim_code.declarations, npusim_runner, cases(module, count)) == []
 
 
 @pytest.mark.parametrize("module", MODULES)

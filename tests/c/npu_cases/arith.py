@@ -19,11 +19,11 @@ SHIFTS = [-31, -30, -15, -2, -1, 0, 1, 2, 15, 30, 31]
 LIMIT = 2**31 - 1
 
 
-def cases(random: np.random.Generator) -> Iterator[Case]:
+def cases(random: np.random.Generator, count: int) -> Iterator[Case]:
     yield from _numbers(random)
     yield from _roundings(random)
     for rule in INTEGER_RULES:
-        yield from _rule(random, REQUANTIZE[rule])
+        yield from _rule(random, REQUANTIZE[rule], count)
     for acc in (*INT32[::3], 2**47 - 1, -(2**47), 2**46 + 12345):
         multiplier = int(random.choice(MULTIPLIERS))
         for shift in (-31, -16, -1, 0, 1, 14):
@@ -42,6 +42,7 @@ def _numbers(random: np.random.Generator) -> Iterator[Case]:
     for a in INT32[::4]:
         b = int(random.choice(INT32))
         yield Case("npu_add_wrapping", {"a": a, "b": b}, {"return": rounding.wrap32(a + b)})
+        yield Case("npu_subtract_wrapping", {"a": a, "b": b}, {"return": rounding.wrap32(a - b)})
         yield Case("npu_multiply_wrapping", {"a": a, "b": b}, {"return": rounding.wrap32(a * b)})
         shift = int(random.integers(-31, 32))
         shifted = {"return": rounding.wrap32(a << max(shift, 0))}
@@ -69,10 +70,10 @@ def _roundings(random: np.random.Generator) -> Iterator[Case]:
                 yield Case("npu_rounding_divide_by_pot", given, {"return": away})
 
 
-def _rule(random: np.random.Generator, rule: str) -> Iterator[Case]:
+def _rule(random: np.random.Generator, rule: str, count: int) -> Iterator[Case]:
     """One rule by its own name and by its number."""
     naive = getattr(rounding, f"requantize_{rule}")
-    drawn = random.integers(-(2**31), 2**31, 60).tolist()
+    drawn = random.integers(-(2**31), 2**31, count).tolist()
     for acc in (*INT32, *drawn):
         for shift in (*random.choice(SHIFTS, 3).tolist(), int(random.integers(-31, 32))):
             multiplier = int(random.choice([*MULTIPLIERS, int(random.integers(2**31))]))
