@@ -15,7 +15,7 @@ from npusim import models
 
 CLONE = Path(__file__).resolve().parents[1]
 FOLDERS = {"npusim": "npusim", "zo": "zo", "models": "npusim/models"}
-SUFFIXES = (".py", ".h5", ".c", ".h")
+SUFFIXES = (".py", ".h5", ".c", ".h", ".ld", "/Makefile", "qemu-m55/model")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
 OPTIONAL = ("tflite", "flatbuffers", "rich", "PIL", "matplotlib", "onnx", "optuna", "dask")
 

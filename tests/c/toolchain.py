@@ -14,10 +14,13 @@ from typing import NamedTuple
 
 import pytest
 
+from npusim.export.targets import FOLDER
+
 from .dispatch import dispatcher
 from .headers import Declarations, read_headers
 
 FIRMWARE = Path(__file__).parent / "firmware"
+BOARD = FOLDER / "qemu-m55"
 STACK_BYTES = 2048
 RULES = [
     "-std=c99",
@@ -117,7 +120,7 @@ class Runner:
             _require_32_bit(target, folder)
         self.target, self.folder = target, folder
         self._compiler = [target.compiler, *RULES, *target.options]
-        self._compiler += [f"-I{path}" for path in (*program.folders, FIRMWARE)]
+        self._compiler += [f"-I{path}" for path in (*program.folders, FIRMWARE, BOARD, FOLDER)]
         (folder / "dispatch.c").write_text(dispatcher(program.declarations))
         self.path = self._build(program)
 
@@ -151,9 +154,11 @@ class Runner:
         if self.target.kind == "program":
             return self._link(program, ["batch.c", "memory_exact.c", "main_host.c"], "program", [])
         archive = self._archive(program)
-        parts = ["startup.c", "semihost.c", "batch.c", "memory_guarded.c", "main_m55.c"]
-        script = ["-T", str(FIRMWARE / "an547.ld"), "-nostartfiles", "-Wl,--gc-sections"]
-        sources = [*(FIRMWARE / part for part in parts), self.folder / "dispatch.c", archive]
+        start = [BOARD / "startup.c", BOARD / "semihost.c"]
+        parts = ["batch.c", "memory_guarded.c", "main_m55.c"]
+        script = ["-T", str(BOARD / "an547.ld"), "-nostartfiles", "-Wl,--gc-sections"]
+        own = (FIRMWARE / part for part in parts)
+        sources = [*start, *own, self.folder / "dispatch.c", archive]
         return self._compile([*map(str, sources), *script], "firmware.elf")
 
     def _link(self, program: Code, parts: list[str], name: str, options: list[str]) -> Path:

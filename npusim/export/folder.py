@@ -1,0 +1,35 @@
+"""Writing a folder whole, where nothing is in the way."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+EXECUTABLE = 0o755
+
+
+def require_empty(folder: Path) -> None:
+    """Refuse a folder that holds anything, or that is none.
+
+    raises   ValueError
+    """
+    if folder.is_symlink() or folder.exists():
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: output must be a folder, got a file; name another")
+        if any(folder.iterdir()):
+            raise ValueError(
+                f"{folder}: output folder must be empty or new, got one with files; "
+                "remove them or name another"
+            )
+
+
+def write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Write texts by their path in the folder; shell scripts may be executed.
+
+    folder   made when missing, with those above it; ValueError when it holds anything
+    """
+    require_empty(folder)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8", newline="\n")
+        if text.startswith("#!"):
+            path.chmod(EXECUTABLE)
