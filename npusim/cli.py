@@ -5,7 +5,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import __version__, commands, demo_command, diff_command, golden_command, locate_command
+from . import (
+    __version__,
+    commands,
+    demo_command,
+    diff_command,
+    export_command,
+    golden_command,
+    locate_command,
+)
 from .command_line import (
     EXIT_STATUS,
     JSON,
@@ -121,6 +129,7 @@ COMMANDS = (
     golden_command.COMMAND,
     diff_command.COMMAND,
     locate_command.COMMAND,
+    export_command.COMMAND,
 )
 
 
