@@ -67,17 +67,28 @@ def filled(words: Iterable[str], first: str = "    ", next_lines: str = "    ") 
     return [*lines, line.rstrip()]
 
 
-def initializer(fields: Mapping[str, object]) -> list[str]:
+def initializer(fields: Mapping[str, object], indent: str = "    ") -> list[str]:
     """The lines between the braces of a struct: designated, in the order given.
 
-    fields   name -> a number, C text, or the fields of a struct inside
+    fields   name -> a number, C text, or the fields of a struct inside; one that is long gets lines
+             of its own
     """
-    return filled(f".{name} = {_value(v)}," for name, v in fields.items())
+    lines: list[str] = []
+    words: list[str] = []
+    for name, value in fields.items():
+        word = f".{name} = {_inline(value)},"
+        if not isinstance(value, Mapping) or len(indent) + len(word) <= WIDTH:
+            words.append(word)
+            continue
+        lines += filled(words, indent, indent) if words else []
+        words = []
+        lines += [f"{indent}.{name} = {{", *initializer(value, indent + "    "), f"{indent}}},"]
+    return lines + (filled(words, indent, indent) if words else [])
 
 
-def _value(value: object) -> str:
+def _inline(value: object) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f".{name} = {_value(v)}" for name, v in value.items()) + "}"
+        return "{" + ", ".join(f".{name} = {_inline(v)}" for name, v in value.items()) + "}"
     return value if isinstance(value, str) else literal(value)  # type: ignore[arg-type]
 
 

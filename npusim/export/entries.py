@@ -47,6 +47,11 @@ def outputs_of(model: Model) -> Parameters:
     return _numbered("y", model.graph.outputs)
 
 
+def live_of(model: Model) -> Parameters:
+    """The parameters of what passes from the part that training does not change to the rest."""
+    return _numbered("live", live_tensors(model.graph, model.frozen))
+
+
 def entries(model: Model) -> tuple[Entry, ...]:
     """`run`; and where training changes some nodes, what runs those before, and the others."""
     sources, sinks = inputs_of(model), outputs_of(model)
@@ -56,7 +61,7 @@ def entries(model: Model) -> tuple[Entry, ...]:
         return (Entry("run", "Runs the model", sources, (whole,), sinks),)
     frozen = Part("run_frozen", "The nodes before the first that training changes", 0, cut)
     rest = Part("run_rest", "That node and all behind it", cut, count)
-    live = _numbered("live", live_tensors(model.graph, cut))
+    live = live_of(model)
     return (
         Entry("run", "Runs the model", sources, (frozen, rest), sinks),
         Entry("prefix", "Runs the nodes that training does not change", sources, (frozen,), live),

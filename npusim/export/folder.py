@@ -21,15 +21,16 @@ def require_empty(folder: Path) -> None:
             )
 
 
-def write_folder(folder: Path, files: Mapping[str, str]) -> None:
-    """Write texts by their path in the folder; shell scripts may be executed.
+def write_folder(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files by their path in the folder, texts in UTF-8; shell scripts may be executed.
 
     folder   made when missing, with those above it; ValueError when it holds anything
     """
     require_empty(folder)
-    for name, text in files.items():
+    for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8", newline="\n")
-        if text.startswith("#!"):
+        data = content.encode() if isinstance(content, str) else content
+        path.write_bytes(data)
+        if data.startswith(b"#!"):
             path.chmod(EXECUTABLE)

@@ -1,6 +1,6 @@
 """A graph as the parts of a C program: calls, structs, arrays of constants, places in memory."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ..arena import tensor_bytes
@@ -76,6 +76,11 @@ class Model:
         strict = accumulator(self.graph).overflow == "error"
         return strict and any(step.call is not None and step.call.faults for step in self.steps)
 
+    def parameter(self, node: str, what: str) -> str:
+        """Name of an array that a node needs besides tensors, such as its shift."""
+        index = next(k for k, n in enumerate(self.graph.nodes) if n.name == node)
+        return f"{self.prefix}_{self.names.nodes[index]}_{what}"
+
     @property
     def flash_bytes(self) -> int:
         """Of all arrays: what is writable is copied from flash."""
@@ -92,28 +97,35 @@ class Model:
         return 0 < self.frozen < len(self.steps)
 
 
-def model_of(graph: Graph, prefix: str, trainable: Iterable[int] = ()) -> Model:
+def model_of(
+    graph: Graph, prefix: str, trainable: Iterable[int] = (), rescaled: Collection[str] = ()
+) -> Model:
     """The C of a graph.
 
     graph       as a session has it: checked, settled, with a bias for every weighted node
     prefix      a C identifier
-    trainable   indices of constants that the program changes; all constants of nodes that read
-                them are writable
+    trainable   indices of constants that the program changes; biases and shifts of nodes that read
+                them are writable too
+    rescaled    names of other nodes whose shifts the program changes
     raises      ModelError for a node whose arithmetic has no twin in C
     """
     changed = frozenset(trainable)
     plan, names = build_plan(graph, changed), names_of(graph, prefix)
     require_twins(graph, plan)
     users = {k for k, node in enumerate(graph.nodes) if changed.intersection(node.inputs)}
-    rows = [Row(graph, plan, names, k, k in users) for k in range(len(graph.nodes))]
+    rows = [
+        Row(graph, plan, names, k, k in users or node.name in rescaled)
+        for k, node in enumerate(graph.nodes)
+    ]
     steps = tuple(Step(row.node, call_of(row), tuple(row.structs)) for row in rows)
-    arrays = _each_once(a for row in rows for a in _arrays(row))
+    biases = {graph.nodes[k].inputs[2] for k in users}
+    arrays = _each_once(a for row in rows for a in _arrays(row, changed | biases))
     places = (*_tensor_places(graph, plan, names), *(p for row in rows for p in row.scratch))
     frozen = min(users, default=len(rows))
     return Model(graph, plan, names, frozen, steps, arrays, places)
 
 
-def _arrays(row: Row) -> Iterator[Array]:
+def _arrays(row: Row, writable: Collection[int]) -> Iterator[Array]:
     """The constants of a node that its call reads: tensors, then others."""
     for k, i in enumerate(row.node.inputs):
         # biases on Neural-ART are in its coefficients
@@ -123,7 +135,7 @@ def _arrays(row: Row) -> Iterator[Array]:
             layout = _WEIGHTS.get(row.node.op, "") if k == 1 else ""
             what = f"{tensor.name}: {tensor.dtype} {layout}{tensor.shape}"
             kind = BIASES if k == 2 else WEIGHTS
-            yield Array(row.names.constants[i], tensor.data, what, kind, row.writable)
+            yield Array(row.names.constants[i], tensor.data, what, kind, i in writable)
     yield from row.arrays
 
 

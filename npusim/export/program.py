@@ -22,14 +22,19 @@ def main_source(model: Model, template: str) -> str:
         "arena.bytes",
     ]
     run = f"{model.prefix}_run(" + (",\n" + " " * 12).join(arguments) + ")"
-    replaced = {
+    marks = {
         "@RUN@": run,
         "@INPUTS@": _ports(model, sources),
         "@OUTPUTS@": _ports(model, sinks),
         "@NAME@": model.prefix,
         "@MACRO@": model.names.macro,
     }
-    for mark, text in replaced.items():
+    return filled_template(template, marks)
+
+
+def filled_template(template: str, marks: Mapping[str, str]) -> str:
+    """The template with texts in place of its marks, such as @NAME@."""
+    for mark, text in marks.items():
         template = template.replace(mark, text)
     return template
 

@@ -90,17 +90,22 @@ def readme(model: Model, target: Target, source: Graph) -> str:
         output_bytes=model.output_bytes,
         signature="\n".join(signature(model, run, ";")),
         ports="\n".join(_ports(model)),
-        memory="\n".join(_memory(model)),
-        kernels="\n".join(_kernels(model)),
+        memory="\n".join(memory_rows(model)),
+        kernels="\n".join(kernels_table(model)),
         profile=model.graph.profile,
         bits=a.bits,
         overflow=OVERFLOW[a.overflow],
-        origin="\n".join(_origin(source)),
+        origin="\n".join(origin_lines(source)),
     )
-    return "\n\n".join(map(_filled, text.split("\n\n")))
+    return filled_prose(text)
 
 
-def _filled(block: str) -> str:
+def filled_prose(text: str) -> str:
+    """Markdown with its prose in lines of equal length."""
+    return "\n\n".join(map(_block_filled, text.split("\n\n")))
+
+
+def _block_filled(block: str) -> str:
     """Prose in lines of equal length; code, lists and tables as they are."""
     if block.startswith(("#", "*", "|", "```")) or block.endswith("```"):
         return block
@@ -113,7 +118,8 @@ def _ports(model: Model) -> Iterator[str]:
         yield f"* `{name}`: {port(model.graph.tensors[i])}"
 
 
-def _memory(model: Model) -> Iterator[str]:
+def memory_rows(model: Model) -> Iterator[str]:
+    """Rows of a table: what lies where, and its bytes."""
     kinds: Counter[str] = Counter()
     for array in model.arrays:
         kinds[array.kind] += array.values.nbytes
@@ -125,13 +131,15 @@ def _memory(model: Model) -> Iterator[str]:
     yield f"| arena, of it scratch {scratch:,} at most | RAM | {arena:,} |"
 
 
-def _kernels(model: Model) -> Iterator[str]:
+def kernels_table(model: Model) -> Iterator[str]:
+    """Rows of a table: the kernels, and how many nodes call them."""
     used = Counter(step.call.function for step in model.steps if step.call is not None)
     for function, count in sorted(used.items()):
         yield f"| `{function}` | {count} |"
 
 
-def _origin(source: Graph) -> Iterator[str]:
+def origin_lines(source: Graph) -> Iterator[str]:
+    """Programs, file and hashes, as a list."""
     yield f"* npusim {__version__}"
     for key in ("file", "format", "sha256"):
         if key in source.provenance:

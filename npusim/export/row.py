@@ -79,7 +79,7 @@ def enumerator(number: int, names: tuple[str, ...]) -> str:
 class Row:
     """One row, read as C; what its call needs besides tensors is collected on the way.
 
-    writable  whether the program may change the node's weights, and so its multipliers
+    rescaled  whether the program may change the node's shifts
     structs   definitions, lines of C
     arrays    constants besides tensors
     scratch   places in the arena
@@ -89,7 +89,7 @@ class Row:
     plan: Plan
     names: Names
     index: int
-    writable: bool = False
+    rescaled: bool = False
     structs: list[str] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)
     scratch: list[Place] = field(default_factory=list)
@@ -194,8 +194,8 @@ class Row:
             for slot in (table.MULTIPLIER, table.SHIFT)
         )
         return {
-            "multiplier": self.constants(f"{prefix}multiplier", multiplier, self.writable),
-            "shift": self.constants(f"{prefix}shift", shift, self.writable),
+            "multiplier": self.constants(f"{prefix}multiplier", multiplier),
+            "shift": self.constants(f"{prefix}shift", shift, self.rescaled),
             "channels": len(multiplier),
             "zero_point": self.number(first),
             "act_min": self.number(first + 1),

@@ -1,6 +1,6 @@
 """NAME_weights.h and NAME_weights.c: every constant of a model as an array."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..c_syntax import filled, remark, rows
 from .model import Model
@@ -9,10 +9,9 @@ from .row import Array, c_type
 
 def weights_header(model: Model) -> str:
     """Declarations of all arrays."""
-    name = model.prefix
     guard = f"{model.names.macro}_WEIGHTS_H"
     lines = [
-        f"/* Constants of {name}, flat; those without const are what training changes. */",
+        f"/* Constants of {model.prefix}, flat; those without const are what training changes. */",
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
@@ -28,35 +27,44 @@ def weights_header(model: Model) -> str:
 def weights_source(model: Model) -> str:
     """Their definitions, and what copies the writable ones from flash."""
     lines = [f'#include "{model.prefix}.h"', f'#include "{model.prefix}_weights.h"']
-    changed = [array for array in model.arrays if array.writable]
-    if changed:
+    if model.writable_bytes:
         lines += ["", "#include <string.h>"]
-    for array in model.arrays:
-        lines += ["", f"/* {remark(array.what)} */", *_definition(array)]
-    if changed:
-        lines += ["", *_load(model.prefix, changed)]
+    lines += definitions(model.arrays)
+    if model.writable_bytes:
+        lines += ["", f"void {model.prefix}_load_weights(void)", "{"]
+        lines += [*copies(model.arrays), "}"]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _definition(array: Array) -> Iterator[str]:
+def definitions(arrays: Iterable[Array], kind: str = "") -> Iterator[str]:
+    """The arrays, and what the writable ones begin with as constants beside them.
+
+    kind   such as "static ", in front of them
+    """
+    for array in arrays:
+        yield ""
+        yield f"/* {remark(array.what)} */"
+        yield from _definition(array, kind)
+
+
+def copies(arrays: Iterable[Array]) -> Iterator[str]:
+    """The statements that give the writable ones the values they begin with."""
+    for array in arrays:
+        if array.writable:
+            source = _initial(array).partition("[")[0]
+            yield from filled(
+                [f"memcpy({array.name},", f"{source},", f"sizeof {source});"], next_lines=" " * 11
+            )
+
+
+def _definition(array: Array, kind: str) -> Iterator[str]:
     if array.writable:
-        yield f"{_declaration(array)};"
+        yield f"{kind}{_declaration(array)};"
         yield f"static const {_kind(array)} {_initial(array)} = {{"
     else:
-        yield f"{_declaration(array)} = {{"
+        yield f"{kind}{_declaration(array)} = {{"
     yield from rows(array.values)
     yield "};"
-
-
-def _load(prefix: str, changed: list[Array]) -> Iterator[str]:
-    yield f"void {prefix}_load_weights(void)"
-    yield "{"
-    for array in changed:
-        source = _initial(array).partition("[")[0]
-        yield from filled(
-            [f"memcpy({array.name},", f"{source},", f"sizeof {source});"], next_lines=" " * 11
-        )
-    yield "}"
 
 
 def _declaration(array: Array) -> str:

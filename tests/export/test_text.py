@@ -117,7 +117,6 @@ def test_trainable_constants_are_copied_from_flash():
     indices = [i for i, t in enumerate(session.graph.tensors) if t.name == "head"]
     model = model_of(session.graph, "m", indices)
     writable = {a.name for a in model.arrays if a.writable}
-    assert writable == {f"m_fully_connected_0_{w}" for w in ("weights", "bias", "multiplier",
-                                                             "shift")}  # fmt: skip
+    assert writable == {f"m_fully_connected_0_{what}" for what in ("weights", "bias", "shift")}
     assert model.frozen == session.frozen_nodes == 5
-    assert model.writable_bytes == 640 + 3 * 40
+    assert model.writable_bytes == 640 + 2 * 40
