@@ -19,8 +19,8 @@ static inline int64_t code_of(int64_t acc, size_t i, int32_t rule,
     return npu_code(npu_requantize(acc, r->multiplier[i], r->shift[i], rule), r);
 }
 
-void npu_requantize_rows(const int32_t *acc, size_t rows, size_t n,
-                         const struct npu_requantization *r, int8_t *y, size_t start)
+void npu_requantize_rows_int64(const int64_t *acc, size_t rows, size_t n,
+                               const struct npu_requantization *r, int8_t *y, size_t start)
 {
     const size_t whole = whole_blocks(n, r);
     for (size_t row = 0; row < rows; row++) {
@@ -31,8 +31,10 @@ void npu_requantize_rows(const int32_t *acc, size_t rows, size_t n,
     }
 }
 
-void npu_requantize_rows_int64(const int64_t *acc, size_t rows, size_t n,
-                               const struct npu_requantization *r, int8_t *y, size_t start)
+#if !defined(__ARM_FEATURE_MVE) /* else in requantize_mve.c */
+
+void npu_requantize_rows(const int32_t *acc, size_t rows, size_t n,
+                         const struct npu_requantization *r, int8_t *y, size_t start)
 {
     const size_t whole = whole_blocks(n, r);
     for (size_t row = 0; row < rows; row++) {
@@ -78,3 +80,5 @@ void npu_requantize_tensor_int32(const int32_t *acc, size_t n, const struct npu_
         y[start + i] = (int32_t)code_of(acc[i], 0, rule_of(i, whole, r), r);
     }
 }
+
+#endif
