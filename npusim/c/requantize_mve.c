@@ -69,16 +69,16 @@ static void requantize_singly(const struct run *run, size_t first, size_t end, i
     }
 }
 
-/* The codes first .. end-1; what runs of one kind have in common is a constant in their loop. */
-static inline void requantize_lanes(const struct run *run, size_t first, size_t end, int32_t rule,
+/* The codes 0 .. end-1, as far as they fill lanes; what runs of one kind have in common is a
+ * constant in their loop. */
+static inline void requantize_lanes(const struct run *run, size_t end, int32_t rule,
                                     const struct npu_requantization *r)
 {
     const int32x4_t low = vdupq_n_s32(r->act_min), high = vdupq_n_s32(r->act_max);
-    const int32_t *acc = &run->acc[first], zero_point = r->zero_point;
-    const int32_t *multiplier = &r->multiplier[first * run->step];
-    const int32_t *shift = &r->shift[first * run->step];
-    int8_t *y = (int8_t *)run->y + first * run->bytes;
-    for (size_t left = (end - first) / LANES; left > 0; left--) {
+    const int32_t *acc = run->acc, *multiplier = r->multiplier, *shift = r->shift;
+    const int32_t zero_point = r->zero_point;
+    int8_t *y = run->y;
+    for (size_t left = end / LANES; left > 0; left--) {
         const int32x4_t m = run->step == 0 ? vdupq_n_s32(*multiplier) : vld1q_s32(multiplier);
         const int32x4_t s = run->step == 0 ? vdupq_n_s32(*shift) : vld1q_s32(shift);
         if (rule == NPU_SINGLE_ROUNDING && vcmpgeq_n_s32(s, 0) != 0) {
@@ -94,19 +94,30 @@ static inline void requantize_lanes(const struct run *run, size_t first, size_t 
         shift += LANES * run->step;
         y += LANES * run->bytes;
     }
-    requantize_singly(run, end - (end - first) % LANES, end, rule, r);
 }
 
-/* All codes: whole blocks by one rule, what is left by another. */
+/* All codes: whole blocks by one rule, a constant in its loop, and what is left by another. */
 static inline void requantize_run(const struct run *run, const struct npu_requantization *r)
 {
     const size_t whole = run->n - run->n % (size_t)r->rounding.block;
-    if (r->rounding.rule == NPU_DOUBLE_ROUNDING) {
-        requantize_lanes(run, 0, whole, NPU_DOUBLE_ROUNDING, r);
-    } else {
-        requantize_lanes(run, 0, whole, r->rounding.rule, r);
+    switch (r->rounding.rule) {
+    case NPU_DOUBLE_ROUNDING:
+        requantize_lanes(run, whole, NPU_DOUBLE_ROUNDING, r);
+        break;
+    case NPU_DOUBLE_ROUNDING_UP:
+        requantize_lanes(run, whole, NPU_DOUBLE_ROUNDING_UP, r);
+        break;
+    case NPU_SINGLE_ROUNDING:
+        requantize_lanes(run, whole, NPU_SINGLE_ROUNDING, r);
+        break;
+    default:
+        requantize_lanes(run, whole, NPU_DOUBLE_ROUNDING_DOWN, r);
+        break;
     }
-    if (whole < run->n) {
+    if (whole % LANES != 0) {
+        requantize_singly(run, whole - whole % LANES, whole, r->rounding.rule, r);
+    }
+    if (whole != run->n) {
         requantize_singly(run, whole, run->n, r->rounding.rest, r);
     }
 }

@@ -29,6 +29,7 @@ C_ONLY = {
     "npu_add_wrapping", "npu_multiply_wrapping", "npu_shift_left_wrapping", "npu_requantize",
     "npu_is_pointwise", "npu_conv2d_depth", "npu_conv2d_patch", "npu_conv2d_acc",
     "npu_first_tap", "npu_end_tap", "npu_start_sums", "npu_dot_block", "npu_dot_row",
+    "npu_fill_codes", "npu_copy_codes",
     "npu_depthwise_sums",
 }  # fmt: skip
 C_ONLY_STRUCTS = {"npu_window"}
