@@ -31,6 +31,12 @@ static inline int32_t npu_add_wrapping(int32_t a, int32_t b)
     return (int32_t)((uint32_t)a + (uint32_t)b);
 }
 
+/* a - b modulo 2^32. */
+static inline int32_t npu_subtract_wrapping(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a - (uint32_t)b);
+}
+
 /* a * b modulo 2^32. */
 static inline int32_t npu_multiply_wrapping(int32_t a, int32_t b)
 {

@@ -34,12 +34,14 @@ def _equal(actual: Any, expected: Any) -> bool:
 
 
 def _bits(actual: np.ndarray, expected: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Both as flat integers: real numbers are equal when their bits are."""
+    """Both as flat integers: real numbers are equal when their bits are, and so are all NaNs, whose
+    bits each machine chooses."""
     flat = np.asarray(expected).reshape(-1)
     if actual.dtype.kind != "f":
         return actual, flat
     integer = f"i{actual.dtype.itemsize}"
-    return actual.view(integer), flat.astype(actual.dtype).view(integer)
+    got, wanted = (np.where(np.isnan(v), np.nan, v).astype(actual.dtype) for v in (actual, flat))
+    return got.view(integer), wanted.view(integer)
 
 
 def _short(actual: Any, expected: Any) -> str:

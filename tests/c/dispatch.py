@@ -62,7 +62,8 @@ def _take(parameter: Parameter) -> str:
     if parameter.struct:
         return f"take_{parameter.struct}(batch)"
     if parameter.pointer:
-        return f"batch_elements(batch, sizeof({parameter.type}))"
+        element = "int8_t" if parameter.type == "void" else parameter.type
+        return f"batch_elements(batch, sizeof({element}))"
     number = "batch_real" if parameter.type in REALS else "batch_integer"
     return f"({parameter.type}){number}(batch)"
 

@@ -134,6 +134,16 @@ def test_a_zero_of_the_other_sign_is_wrong(sample, programs):
     ]
 
 
+def test_any_nan_is_a_nan(sample, programs):
+    values = np.array([0x7FC00000, 0xFFC00000, 0x7FC12345], np.uint32).view(np.float32)
+    given = {"value": 0, "whole": {"value": 0}, "values": values, "n": 3}
+    expected = {"return": 0, "whole.value": 0, "values": np.array([np.nan, np.nan, 0.0])}
+
+    assert differences(sample.declarations, programs, [Case("halve", given, expected)]) == [
+        "0 halve values: 1 of 3 differ, [2] nan not 0.0"
+    ]
+
+
 @pytest.mark.parametrize(("function", "dtype"), [("overrun", np.int8), ("underrun", np.int32)])
 def test_a_write_outside_an_array_is_seen(sample, programs, function, dtype):
     case = Case(function, {"values": np.zeros(5, dtype), "n": 5}, {})

@@ -42,6 +42,7 @@ def _numbers(random: np.random.Generator) -> Iterator[Case]:
     for a in INT32[::4]:
         b = int(random.choice(INT32))
         yield Case("npu_add_wrapping", {"a": a, "b": b}, {"return": rounding.wrap32(a + b)})
+        yield Case("npu_subtract_wrapping", {"a": a, "b": b}, {"return": rounding.wrap32(a - b)})
         yield Case("npu_multiply_wrapping", {"a": a, "b": b}, {"return": rounding.wrap32(a * b)})
         shift = int(random.integers(-31, 32))
         shifted = {"return": rounding.wrap32(a << max(shift, 0))}
