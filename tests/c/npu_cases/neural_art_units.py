@@ -15,8 +15,11 @@ from .shaped import steps
 from .shapes import broadcasting
 
 
-def cases(random: np.random.Generator, count: int) -> Iterator[Case]:
+def cases(random: np.random.Generator) -> Iterator[Case]:
     yield _add(random, *EVERY_PAIR)
+
+
+def fuzz(random: np.random.Generator, count: int) -> Iterator[Case]:
     for _ in range(count):
         yield _add(random, *(drawn.codes(random, shape) for shape in broadcasting(random)))
         yield _mean(random)

@@ -11,11 +11,7 @@ from ..records import Case
 from . import shaped
 
 
-def cases(random: np.random.Generator, count: int) -> Iterator[Case]:
-    for _ in range(count):
-        for pool in (shaped.average_pool2d, shaped.max_pool2d):
-            g = drawn.pool2d(random)
-            yield pool(drawn.codes(random, (g.n, g.h, g.w, g.c)), g)
+def cases(random: np.random.Generator) -> Iterator[Case]:
     for code in (-128, -127, -1, 0, 1, 127):
         g = Pool2d(1, 33, 65, 3, 1, 1, 33, 65, 1, 1, 0, 0, -128, 127)
         yield shaped.average_pool2d(np.full((1, 33, 65, 3), code, np.int8), g)
@@ -25,6 +21,13 @@ def cases(random: np.random.Generator, count: int) -> Iterator[Case]:
     for total in (*range(-9, 10), 2**30 - 1, 1 - 2**30):
         for divisor in (1, 2, 3, 4, 7, 8, 2**22):
             yield _quotient(total, divisor)
+
+
+def fuzz(random: np.random.Generator, count: int) -> Iterator[Case]:
+    for _ in range(count):
+        for pool in (shaped.average_pool2d, shaped.max_pool2d):
+            g = drawn.pool2d(random)
+            yield pool(drawn.codes(random, (g.n, g.h, g.w, g.c)), g)
 
 
 def _empty_window() -> Case:

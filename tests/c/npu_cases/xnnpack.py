@@ -11,9 +11,12 @@ from .elementwise import ALL_CODES, EVERY_PAIR
 from .shapes import broadcasting
 
 
-def cases(random: np.random.Generator, count: int) -> Iterator[Case]:
+def cases(random: np.random.Generator) -> Iterator[Case]:
     for _ in range(3):
         yield shaped.add_xnnpack(*EVERY_PAIR, *drawn.add_xnnpack(random))
+
+
+def fuzz(random: np.random.Generator, count: int) -> Iterator[Case]:
     for _ in range(count):
         a, b = (drawn.codes(random, shape) for shape in broadcasting(random))
         yield shaped.add_xnnpack(a, b, *drawn.add_xnnpack(random))
