@@ -5,6 +5,7 @@ from .engine import Prefix, Session
 from .formats import load, save
 from .graph import Accumulator, Graph, ModelError, Node, Quantization, Tensor
 from .headroom_check import Headroom, check_headroom
+from .sources import c_sources
 
 __all__ = [
     "Accumulator",
@@ -17,6 +18,7 @@ __all__ = [
     "Session",
     "Tensor",
     "check_headroom",
+    "c_sources",
     "load",
     "quantize",
     "save",

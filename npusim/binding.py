@@ -141,17 +141,17 @@ _PIECES = {"add": 3, "mul": 2, "relu": 1, "relu6": 1, "quantize": 1}
 
 
 def _patch_bytes(graph: Graph, node: Node) -> int:
-    """int16 inputs under one kernel."""
+    """int16 inputs under one kernel, or in C int8 inputs at three positions of it."""
     if node.op == "depthwise_conv2d":
         return 0
     weights = graph.tensors[node.inputs[1]]
-    return aligned(2 * tensor_bytes(graph, node.inputs[1]) // weights.shape[0])
+    return aligned(3 * tensor_bytes(graph, node.inputs[1]) // weights.shape[0])
 
 
 def _sum_bytes(graph: Graph, node: Node) -> int:
     """Two int64 per output channel: the accumulator, and its first sum out of range.
 
-    Or int32 accumulators of one row of the output's map.
+    Or int32 accumulators of one row of the output's map; in C of three positions, with their start.
     """
     channels = output_channels(node, graph.tensors[node.inputs[1]])
     width = graph.tensors[node.outputs[0]].shape[2] if node.op != "fully_connected" else 1

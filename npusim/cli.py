@@ -12,6 +12,7 @@ from . import (
     demo_command,
     diff_command,
     explain_command,
+    export_command,
     golden_command,
     locate_command,
     multiplier_command,
@@ -134,6 +135,7 @@ COMMANDS = tuple(
         explain_command,
         golden_command,
         diff_command,
+        export_command,
         locate_command,
         demo_command,
     )

@@ -183,7 +183,7 @@ class Session:
     def _live(self, nodes: int) -> Layout:
         """What must be kept when so many nodes have run."""
         if nodes not in self._lives:
-            self._lives[nodes] = self._layout(_live_tensors(self.graph, nodes))
+            self._lives[nodes] = self._layout(live_tensors(self.graph, nodes))
         return self._lives[nodes]
 
     def _layout(self, tensors: Iterable[int]) -> Layout:
@@ -364,7 +364,7 @@ def _first_user(graph: Graph, constants: Sequence[int]) -> int:
     return next(users, len(graph.nodes))
 
 
-def _live_tensors(graph: Graph, cut: int) -> tuple[int, ...]:
+def live_tensors(graph: Graph, cut: int) -> tuple[int, ...]:
     """Inputs and activations made before node `cut` that it, a later node or the caller reads."""
     made = dict.fromkeys((*graph.inputs, *(i for n in graph.nodes[:cut] for i in n.outputs)))
     needed = {i for n in graph.nodes[cut:] for i in n.inputs} | set(graph.outputs)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import npusim
 from npusim.command_line import INTERRUPTED, Parser, add_command, execute
 
-from .commands import adapt, bench, demo, evaluate, train
+from .commands import adapt, bench, demo, evaluate, export_c, train
 
 MANUAL = """\
 Train INT8 neural networks by forward passes alone, in integers.
@@ -16,7 +16,14 @@ Equal seeds give equal bits on every machine and any number of threads: a
 training run on a chip can be checked against a laptop, code by code.
 """
 
-COMMANDS = (demo.COMMAND, train.COMMAND, evaluate.COMMAND, adapt.COMMAND, bench.COMMAND)
+COMMANDS = (
+    demo.COMMAND,
+    train.COMMAND,
+    evaluate.COMMAND,
+    adapt.COMMAND,
+    bench.COMMAND,
+    export_c.COMMAND,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

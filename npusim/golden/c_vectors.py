@@ -4,20 +4,19 @@ The headers are data. The arithmetic is not in them: `main.c` calls functions th
 supplies, and compares what they write with the recorded codes.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from ..c_syntax import harmless, identifiers, rows
 from ..constants import with_biases
 from ..graph import Graph, Node
 from ..headroom import WEIGHTED
 from .c_text import MAIN, VECTORS
 from .record import Golden, RecordedNode
 
-PER_LINE = 16
 _GEOMETRY = {
     "conv2d": ("n", "h", "w", "c", "oh", "ow", "o", "kh", "kw", "stride_h", "stride_w",
                "dilation_h", "dilation_w", "pad_top", "pad_left", "groups", "x_zero_point"),
@@ -69,9 +68,9 @@ def write_c_vectors(folder: Path, graph: Graph, golden: Golden) -> tuple[list[st
     chosen = [(node, r) for node, r in weighted if "multiplier" in r.parameters]
     layers = [
         _layer(graph, golden, pair, name)
-        for pair, name in zip(chosen, _identifiers([n.name for n, _ in chosen]), strict=True)
+        for pair, name in zip(chosen, identifiers([n.name for n, _ in chosen]), strict=True)
     ]
-    origin = f"{_harmless(golden.model)}, profile {_harmless(golden.profile)}"
+    origin = f"{harmless(golden.model)}, profile {harmless(golden.profile)}"
     (folder / "vectors.h").write_text(VECTORS.replace("@ORIGIN@", origin))
     for layer in layers:
         (folder / f"{layer.name}.h").write_text("".join(f"{x}\n" for x in _header(layer)))
@@ -106,7 +105,7 @@ def _layer(graph: Graph, golden: Golden, pair: tuple[Node, RecordedNode], name: 
 
 def _header(layer: Layer) -> Iterator[str]:
     n = layer.name
-    yield f"/* {n}: {layer.node.op}, rounding {_harmless(str(layer.recorded.rounding))} */"
+    yield f"/* {n}: {layer.node.op}, rounding {harmless(str(layer.recorded.rounding))} */"
     yield f"#ifndef VECTORS_{n.upper()}_H"
     yield f"#define VECTORS_{n.upper()}_H"
     yield ""
@@ -116,7 +115,7 @@ def _header(layer: Layer) -> Iterator[str]:
         if key == "weights":
             yield f"/* {_WEIGHTS[layer.node.op]} */"
         yield f"static const {_C_TYPES[values.dtype.name]} {n}_{key}[{values.size}] = {{"
-        yield from _rows(values)
+        yield from rows(values)
         yield "};"
     yield ""
     yield from _struct(layer)
@@ -136,22 +135,8 @@ def _struct(layer: Layer) -> Iterator[str]:
     yield f"    .scale = {n}_scale,"
     for field, key in (("y_zero_point", "zero_point"), ("act_min", ""), ("act_max", "")):
         yield f"    .{field} = {int(parameters[key or field].values)},"
-    yield f'    .rounding = "{_harmless(str(layer.recorded.rounding))}",'
+    yield f'    .rounding = "{harmless(str(layer.recorded.rounding))}",'
     yield "};"
-
-
-def _rows(values: np.ndarray) -> Iterator[str]:
-    """Numbers in rows; real ones exactly."""
-    texts = [_literal(v) for v in values.tolist()]
-    for start in range(0, len(texts), PER_LINE):
-        yield "    " + ", ".join(texts[start : start + PER_LINE]) + ","
-
-
-def _literal(value: int | float) -> str:
-    """A number in C; the smallest int32 has no literal."""
-    if isinstance(value, float):
-        return value.hex()
-    return "INT32_MIN" if value == -(2**31) else str(value)
 
 
 def _main(layers: list[Layer]) -> str:
@@ -165,21 +150,3 @@ def _main(layers: list[Layer]) -> str:
     largest = max((layer.arrays["expected"].size for layer in layers), default=1)
     text = MAIN.replace("@INCLUDES@", includes).replace("@CALLS@", calls)
     return text.replace("@LARGEST@", str(largest))
-
-
-def _identifiers(names: list[str]) -> list[str]:
-    """A C identifier for each name, all different."""
-    found: dict[str, None] = {}
-    for name in names:
-        plain = re.sub(r"\W", "_", name, flags=re.ASCII)
-        plain = plain if plain[:1].isalpha() else f"layer_{plain}"
-        k, candidate = 2, plain
-        while candidate.lower() in found:
-            k, candidate = k + 1, f"{plain}_{k}"
-        found[candidate.lower()] = None
-    return list(found)
-
-
-def _harmless(text: str) -> str:
-    """Text that may stand in a C comment or string."""
-    return re.sub(r"[^A-Za-z0-9_.:+ -]", "_", text)

@@ -8,7 +8,7 @@ Nothing is written by hand for a function, so a kernel is tested as soon as its 
 
 from collections.abc import Iterator
 
-from .headers import CALLBACK, Declarations, Function, Parameter, reaches_callback
+from .headers import CALLBACK, REALS, Declarations, Function, Parameter, reaches_callback
 
 
 def callable_functions(found: Declarations) -> list[Function]:
@@ -62,8 +62,10 @@ def _take(parameter: Parameter) -> str:
     if parameter.struct:
         return f"take_{parameter.struct}(batch)"
     if parameter.pointer:
-        return f"batch_elements(batch, sizeof({parameter.type}))"
-    return f"({parameter.type})batch_integer(batch)"
+        element = "int8_t" if parameter.type == "void" else parameter.type
+        return f"batch_elements(batch, sizeof({element}))"
+    number = "batch_real" if parameter.type in REALS else "batch_integer"
+    return f"({parameter.type}){number}(batch)"
 
 
 def _put(parameter: Parameter, expression: str, scalars: str) -> Iterator[str]:
@@ -77,7 +79,9 @@ def _put(parameter: Parameter, expression: str, scalars: str) -> Iterator[str]:
         yield f"    batch_put_elements(batch, {expression});"
     elif not parameter.pointer and scalars != "0":
         condition = "" if scalars == "1" else f"if ({scalars}) "
-        yield f"    {condition}batch_put_integer(batch, (int64_t){expression});"
+        real = parameter.type in REALS
+        kind, wide = ("real", "double") if real else ("integer", "int64_t")
+        yield f"    {condition}batch_put_{kind}(batch, ({wide}){expression});"
 
 
 def _take_struct(found: Declarations, name: str) -> Iterator[str]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 CALLBACK = "callback"
+REALS = {"float": "float32", "double": "float64"}
+"""Types of C that hold real numbers, and NumPy's names for them."""
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _DIRECTIVE = re.compile(r"^\s*#(?:[^\n\\]|\\.)*", re.M | re.S)
 _STRUCT = re.compile(r"struct\s+(\w+)\s*\{([^}]*)\}\s*;", re.S)

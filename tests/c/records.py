@@ -2,13 +2,13 @@
 
     batch    "calls 1\\n", number of records, records
     record   number of the function, bytes of the arguments, arguments in prototype order
-    number   8 bytes, two's complement, little-endian
+    number   8 bytes, little-endian: two's complement, or a double for what C takes as real
     array    number of elements (2^64-1: NULL), then the elements, padded to 8 bytes
     struct   number of structs (1 where C takes one by value, 2^64-1: NULL), then the fields of each
     result   the return value, then, in the same order, the arrays C may change, and the numbers of
              structs it may change; nothing else
 
-Arguments are given by name: ints, arrays of the C type, and dicts (or lists of dicts) for structs.
+Arguments are given by name: numbers, arrays of the C type, dicts (or lists of them) for structs.
 """
 
 import struct
@@ -18,10 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .dispatch import callable_functions
-from .headers import Declarations, Function, Parameter
+from .headers import REALS, Declarations, Function, Parameter
 
 MAGIC = b"calls 1\n"
 NULL = (1 << 64) - 1
+SCRATCH = "scratch"
+"""Expected of memory in which a function may leave anything."""
 
 
 class Case(NamedTuple):
@@ -29,7 +31,8 @@ class Case(NamedTuple):
 
     function    its C name
     arguments   by name
-    expected    "return", and by dotted path, such as "state.codes", everything C may change
+    expected    "return", and by dotted path, such as "state.codes", everything C may change;
+                SCRATCH where anything may be left
     """
 
     function: str
@@ -130,6 +133,8 @@ def _encode(found: Declarations, parameter: Parameter, value: Any) -> bytes:
             raise TypeError(f"{parameter.name}: must be an array of {dtype}, got {got}")
         data = np.ascontiguousarray(value).tobytes()
         return _number(value.size) + data + bytes(-len(data) % 8)
+    if parameter.type in REALS:
+        return struct.pack("<d", value)
     return _number(int(value))
 
 
@@ -138,14 +143,20 @@ def _number(value: int) -> bytes:
 
 
 def _dtype(parameter: Parameter) -> str:
-    return parameter.type.removesuffix("_t")
+    if parameter.type == "void":
+        return "int8"
+    return REALS.get(parameter.type, parameter.type.removesuffix("_t"))
 
 
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
 
-    def number(self, kind: str) -> int:
+    def number(self, kind: str) -> int | float:
+        if kind in REALS:
+            (real,) = struct.unpack_from("<d", self.data, self.position)
+            self.position += 8
+            return float(real)
         (value,) = struct.unpack_from("<q", self.data, self.position)
         self.position += 8
         unsigned = kind in ("uint64_t", "size_t")

@@ -15,8 +15,10 @@ enum kind { SMALL, LARGE = 5, LARGER };
 struct inner { int16_t *values; uint8_t low; };
 struct outer { struct inner first; const struct inner *others; size_t n; int64_t sum; };
 struct pair { int32_t a; uint64_t b; };
+struct real { float value; };
 typedef int32_t (*unary)(int32_t);
 int64_t add(int64_t a, uint64_t b);
+float halve(double value, struct real *whole, float *values, size_t n);
 enum kind next(enum kind kind);
 struct pair swap(const struct pair *pair);
 /* values (n,) += 1 of every type */
@@ -29,6 +31,14 @@ void underrun(int32_t *values, size_t n);
 SOURCE = """
 #include "sample.h"
 int64_t add(int64_t a, uint64_t b) { return (int64_t)((uint64_t)a + b); }
+float halve(double value, struct real *whole, float *values, size_t n)
+{
+    whole->value /= 2.0f;
+    for (size_t i = 0; i < n; i++) {
+        values[i] /= 2.0f;
+    }
+    return (float)(value / 2.0);
+}
 enum kind next(enum kind kind) { return kind == SMALL ? LARGE : LARGER; }
 struct pair swap(const struct pair *pair)
 {
@@ -78,8 +88,14 @@ def calls():
     ends = [np.array([limits.min, limits.max - 1], limits.dtype)
             for limits in map(np.iinfo, (np.int8, np.uint16, np.int32, np.uint64))]  # fmt: skip
     arrays = dict(zip("abcd", ends, strict=True))
+    reals = np.array([-0.0, 0.1, 1e-44], np.float32)
     return [
         Case("add", {"a": -(2**63), "b": 2**64 - 1}, {"return": 2**63 - 1}),
+        Case(
+            "halve",
+            {"value": 0.1, "whole": {"value": 3.0}, "values": reals, "n": 3},
+            {"return": float(np.float32(0.05)), "whole.value": 1.5, "values": reals / 2},
+        ),
         Case("next", {"kind": 0}, {"return": 5}),
         Case("swap", {"pair": {"a": -7, "b": 9}}, {"return.a": 9, "return.b": 2**64 - 7}),
         Case("count", {**arrays, "n": 2}, {key: v + v.dtype.type(1) for key, v in arrays.items()}),
@@ -106,6 +122,25 @@ def test_a_wrong_bit_is_named(sample, programs):
 
     assert differences(sample.declarations, programs, [case]) == [
         "0 count a: 1 of 3 differ, [2] 4 not 5"
+    ]
+
+
+def test_a_zero_of_the_other_sign_is_wrong(sample, programs):
+    given = {"value": 0, "whole": {"value": 0}, "values": np.zeros(1, np.float32), "n": 1}
+    expected = {"return": 0, "whole.value": 0, "values": np.array([-0.0])}
+
+    assert differences(sample.declarations, programs, [Case("halve", given, expected)]) == [
+        "0 halve values: 1 of 1 differ, [0] 0.0 not -0.0"
+    ]
+
+
+def test_any_nan_is_a_nan(sample, programs):
+    values = np.array([0x7FC00000, 0xFFC00000, 0x7FC12345], np.uint32).view(np.float32)
+    given = {"value": 0, "whole": {"value": 0}, "values": values, "n": 3}
+    expected = {"return": 0, "whole.value": 0, "values": np.array([np.nan, np.nan, 0.0])}
+
+    assert differences(sample.declarations, programs, [Case("halve", given, expected)]) == [
+        "0 halve values: 1 of 3 differ, [2] nan not 0.0"
     ]
 
 

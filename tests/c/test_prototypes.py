@@ -14,19 +14,27 @@ from zo import estimate, metric, options, prng, rate, update
 
 HEADERS = [path for path in zo.c_sources() if path.suffix == ".h" and "_mve" not in path.stem]
 DECLARED = read_headers(HEADERS)
-# sampling.h holds the tensors under training too
-MODULES = {"sampling": ("sampling", "trainable"), "status": ()}
+# sampling.h holds the tensors under training too, run.h what a run tells
+MODULES = {
+    "sampling": ("sampling", "trainable"),
+    "run": ("run", "history", "options"),
+    "status": (),
+}
 
-# functions with no namesake: Python slices arrays, and has // and min and max
-C_ONLY = {"zo_outer_product_part", "zo_update_part", "zo_clamp", "zo_floor_divide"}
+# functions with no namesake: Python slices arrays, has // and min and max, keeps prefixes when they
+# are first asked for, and makes a session and a run of what its loop is given
+C_ONLY = {
+    "zo_outer_product_part", "zo_update_part", "zo_clamp", "zo_floor_divide", "zo_source_keep",
+    "zo_train", "zo_train_epoch",
+}  # fmt: skip
 # NumPy functions with no namesake: inside zo_shuffle, and for the matrix of signs of a laptop
 PYTHON_ONLY = {"swap_down", "fill_sign_block"}
-# text for messages
-PYTHON_PARAMETERS = {"where"}
+# text for messages, and what only watches
+PYTHON_PARAMETERS = {"where", "progress", "seconds"}
 # C is narrower where the range allows it
 NARROWER = {
     "labels": "int32_t", "targets": "int32_t", "counts": "int32_t", "crowded": "int32_t",
-    "order": "int32_t",
+    "order": "int32_t", "rows": "int32_t",
 }  # fmt: skip
 # fields of one side alone: tables and memory C must be given, names and scales only Python needs
 FIELDS = {
@@ -40,9 +48,25 @@ FIELDS = {
         "session", "group", "rates", "method", "classifier", "head_alone",
     },
     "zo_early_stopping": {"best", "stagnant", "q"},
+    "zo_source": {
+        "network", "images", "labels", "kept", "memory", "rows",
+        "session", "dataset", "classifier", "reuse",
+    },
+    "zo_epoch": {
+        "found",
+        "correct", "total", "loss", "images", "cost", "seconds", "events",
+    },
+    "zo_hooks": {"context"},
+    "zo_run": {
+        "scaled", "logit_shift", "hooks", "seed", "epochs", "batch", "order", "epoch",
+        "options", "work", "moved", "cost", "history",
+    },
 }  # fmt: skip
-# not a class in Python: a fraction, counts, two callables, and a class with private fields
-PLAIN = {"zo_fraction", "zo_metric", "zo_loss_now", "zo_user_loss", "zo_q_scheduler"}
+# not a class in Python: a fraction, counts, callables, memory, and a class with private fields
+PLAIN = {"zo_fraction", "zo_metric", "zo_loss_now", "zo_user_loss", "zo_q_scheduler", "zo_network",
+         "zo_batch_memory", "zo_scaled"}  # fmt: skip
+# C has one of those that a protocol of Python admits
+IMPLEMENTATION = {"zo_loss": "zo_cross_entropy"}
 
 
 def modules_of(header):
@@ -133,7 +157,8 @@ def agrees(parameter, hint):
     if hint is int:
         return not parameter.pointer and parameter.type.endswith("_t")
     if inspect.isclass(hint) and hint.__module__.startswith("zo."):
-        return parameter.struct == f"zo_{snake(hint.__name__)}"
+        name = f"zo_{snake(hint.__name__)}"
+        return parameter.struct == IMPLEMENTATION.get(name, name)
     return True
 
 

@@ -14,10 +14,13 @@ from typing import NamedTuple
 
 import pytest
 
+from npusim.export.targets import FOLDER
+
 from .dispatch import dispatcher
 from .headers import Declarations, read_headers
 
 FIRMWARE = Path(__file__).parent / "firmware"
+BOARD = FOLDER / "qemu-m55"
 STACK_BYTES = 2048
 RULES = [
     "-std=c99",
@@ -31,6 +34,7 @@ RULES = [
     "-Werror",
 ]
 SANITIZERS = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SSE = ["-msse2", "-mfpmath=sse"]  # real numbers of 32 and 64 bits, as everywhere else
 M55 = ["-mthumb", "-mfloat-abi=hard", "-ffunction-sections"]
 QEMU = [
     "qemu-system-arm",
@@ -75,7 +79,7 @@ TARGETS = (
     Target("library", "gcc", (), "library"),
     Target("gcc-sanitized", "gcc", (*SANITIZERS,), "program"),
     Target("clang-sanitized", "clang", (*SANITIZERS,), "program"),
-    Target("gcc-32-bit", "gcc", ("-m32", *SANITIZERS), "program"),
+    Target("gcc-32-bit", "gcc", ("-m32", *SSE, *SANITIZERS), "program"),
     Target("m55-scalar", "arm-none-eabi-gcc", ("-mcpu=cortex-m55+nomve", *M55), "m55"),
     Target("m55-mve", "arm-none-eabi-gcc", ("-mcpu=cortex-m55", *M55), "m55"),
 )
@@ -116,7 +120,7 @@ class Runner:
             _require_32_bit(target, folder)
         self.target, self.folder = target, folder
         self._compiler = [target.compiler, *RULES, *target.options]
-        self._compiler += [f"-I{path}" for path in (*program.folders, FIRMWARE)]
+        self._compiler += [f"-I{path}" for path in (*program.folders, FIRMWARE, BOARD, FOLDER)]
         (folder / "dispatch.c").write_text(dispatcher(program.declarations))
         self.path = self._build(program)
 
@@ -150,9 +154,11 @@ class Runner:
         if self.target.kind == "program":
             return self._link(program, ["batch.c", "memory_exact.c", "main_host.c"], "program", [])
         archive = self._archive(program)
-        parts = ["startup.c", "semihost.c", "batch.c", "memory_guarded.c", "main_m55.c"]
-        script = ["-T", str(FIRMWARE / "an547.ld"), "-nostartfiles", "-Wl,--gc-sections"]
-        sources = [*(FIRMWARE / part for part in parts), self.folder / "dispatch.c", archive]
+        start = [BOARD / "startup.c", BOARD / "semihost.c"]
+        parts = ["batch.c", "memory_guarded.c", "main_m55.c"]
+        script = ["-T", str(BOARD / "an547.ld"), "-nostartfiles", "-Wl,--gc-sections"]
+        own = (FIRMWARE / part for part in parts)
+        sources = [*start, *own, self.folder / "dispatch.c", archive]
         return self._compile([*map(str, sources), *script], "firmware.elf")
 
     def _link(self, program: Code, parts: list[str], name: str, options: list[str]) -> Path:

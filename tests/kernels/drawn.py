@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import Generator
 
@@ -14,6 +16,9 @@ from npusim.kernels.structs import (
     Mean,
     MeanXnnpack,
     Mul,
+    NeuralArt,
+    NeuralArtAdd,
+    NeuralArtMean,
     Pool2d,
     Requantization,
     Rescale,
@@ -22,6 +27,7 @@ from npusim.kernels.structs import (
     Softmax,
     SoftmaxX86,
 )
+from npusim.neural_art.pieces import runs
 
 LARGEST_MULTIPLIER = 2**31 - 1
 SMALLEST_MULTIPLIER = 2**30
@@ -179,3 +185,43 @@ def pool2d(rng: Generator) -> Pool2d:
         return pool2d(rng)
     return Pool2d(n, h, w, c, *size.tolist(), *kernel.tolist(), *stride.tolist(),
                   *before.tolist(), *clamp(rng))  # fmt: skip
+
+
+def neural_art(
+    rng: Generator,
+    o: int,
+    rows: Sequence[int] = (1,),
+    columns: Sequence[int] = (1,),
+    slabs: Sequence[int] = (1,),
+) -> NeuralArt:
+    """A tail whose outputs are mostly in range, and often on a tie of the second or third stage."""
+    s1, s2 = (int(n) for n in rng.integers((0, 16), (19, 24)))
+    a_c = rng.integers(-(2**15), 2**15, o)
+    whole = rng.random(o) < 0.5  # products with r0 end in many zeros: ties of the second stage
+    a_c = np.where(whole, np.sign(a_c) * (1 << rng.integers(0, 15, o)), a_c)
+    a2 = int(rng.choice([1, -1]) * rng.choice([1 << int(rng.integers(0, 15)), 21760, 17870]))
+    bc_c = rng.integers(-150, 150, o) * (1 << s2) + rng.choice([0, 1 << (s2 - 1), 1 << 8], o)
+    stages = rng.integers(0, 3, 3).tolist()
+    low, high = clamp(rng)
+    pieces = runs(rows, columns, slabs)
+    return NeuralArt(a_c.astype(np.int32), np.clip(bc_c, -(2**31), 2**31 - 1).astype(np.int32),
+                     pieces, int(rng.integers(0, 9)), s1, s2, a2, int(rng.choice([16, 24])),
+                     *stages, low, high)  # fmt: skip
+
+
+def neural_art_add(rng: Generator) -> NeuralArtAdd:
+    """Coefficients of 16 bits, shifts as far as the unit goes."""
+    numbers = rng.integers(-(2**15), 2**15, 3).tolist()
+    shifts = rng.integers(0, (4, 4, 8, 20)).tolist()
+    ties = [int(rng.integers(0, 4)), int(rng.integers(0, 3))]
+    return NeuralArtAdd(*numbers, *shifts, *ties, *clamp(rng))
+
+
+def neural_art_mean(rng: Generator, cells: int, channels: int) -> NeuralArtMean:
+    """An average of maps of `cells`."""
+    pool_shift, shift = (int(n) for n in rng.integers(0, (16, 18)))
+    stages = [int(v) for v in rng.integers(0, (3, 4, 3))]
+    a, c = (int(v) for v in rng.integers((0, -(2**22)), (2**15, 2**22)))
+    return NeuralArtMean(
+        cells, channels, int(rng.integers(1, 2**15)), pool_shift, a, c, shift, *stages
+    )

@@ -10,9 +10,8 @@ from naive import neural_art as naive
 from npusim import strides
 from npusim.kernels import neural_art as kernels
 from npusim.kernels import neural_art_units as units
-from npusim.kernels.structs import TIES, NeuralArt, NeuralArtAdd, NeuralArtMean
+from npusim.kernels.structs import TIES
 from npusim.kernels.ties import rounded_shift
-from npusim.neural_art.pieces import runs
 from npusim.reference import neural_art as reference
 
 INT16 = (-(2**15), 2**15 - 1)
@@ -36,22 +35,6 @@ def test_rounded_shift_matches_naive(n, ties):
     assert reference.shifted(np.array(values, np.int64), n, TIES[ties]).tolist() == expected
 
 
-def tail(rng, o, rows=(1,), columns=(1,), slabs=(1,)):
-    """A tail whose outputs are mostly in range, and often on a tie of the second or third stage."""
-    s1, s2 = (int(n) for n in rng.integers((0, 16), (19, 24)))
-    a_c = rng.integers(-(2**15), 2**15, o)
-    whole = rng.random(o) < 0.5  # products with r0 end in many zeros: ties of the second stage
-    a_c = np.where(whole, np.sign(a_c) * (1 << rng.integers(0, 15, o)), a_c)
-    a2 = int(rng.choice([1, -1]) * rng.choice([1 << int(rng.integers(0, 15)), 21760, 17870]))
-    bc_c = rng.integers(-150, 150, o) * (1 << s2) + rng.choice([0, 1 << (s2 - 1), 1 << 8], o)
-    stages = rng.integers(0, 3, 3).tolist()
-    low, high = drawn.clamp(rng)
-    pieces = runs(rows, columns, slabs)
-    return NeuralArt(a_c.astype(np.int32), np.clip(bc_c, -(2**31), 2**31 - 1).astype(np.int32),
-                     pieces, int(rng.integers(0, 9)), s1, s2, a2, int(rng.choice([16, 24])),
-                     *stages, low, high)  # fmt: skip
-
-
 def naive_tail(r, rows=(1,), columns=(1,), slabs=(1,)):
     stages = tuple(NAMES[number] for number in (r.round0, r.round1, r.round2))
     return naive.Tail(r.s0, r.s1, r.s2, r.a_c.tolist(), r.a2, r.bc_c.tolist(), rows, columns, slabs,
@@ -71,7 +54,7 @@ def first_stage(rng, r, o):
 def test_tail_matches_naive(seed):
     rng = np.random.default_rng(seed)
     o = 64
-    r = tail(rng, o)
+    r = drawn.neural_art(rng, o)
     r0 = first_stage(rng, r, o)
     expected = [naive.finished(int(v), c, naive_tail(r)) for c, v in enumerate(r0)]
     assert [int(kernels.code(v, c, r)) for c, v in enumerate(r0)] == expected
@@ -84,7 +67,7 @@ def test_drawn_tails_are_alive_and_meet_ties():
     inside = total = 0
     for seed in range(120):
         rng = np.random.default_rng(seed)
-        r = tail(rng, 64)
+        r = drawn.neural_art(rng, 64)
         r0 = first_stage(rng, r, 64)
         for stage, ties in ((1, "round1"), (2, "round2")):
             others = [reference.codes(r0, r._replace(**{ties: number})) for number in range(3)]
@@ -105,7 +88,7 @@ def test_pieces_saturate_at_their_width(partial_bits):
     patch = np.full(600, 255, np.int16)
     for slabs, s0 in (((300, 300), 0), ((300, 300), 3), ((600,), 0), ((1,) * 600, 8)):
         rng = np.random.default_rng(1)
-        r = tail(rng, 1, slabs=slabs)._replace(s0=s0, partial_bits=partial_bits)
+        r = drawn.neural_art(rng, 1, slabs=slabs)._replace(s0=s0, partial_bits=partial_bits)
         by_place = {(0, 0, k): int(v) for k, v in enumerate(products)}
         expected = naive.reduced(by_place, naive_tail(r, slabs=slabs))
         assert kernels.reduced_sum(patch, g_weights, 0, r) == expected
@@ -118,21 +101,16 @@ def test_long_sums_are_exact():
     """More products than an int32 sum of them could hold."""
     count = 200_000
     patch, weights = np.full(count, 255, np.int16), np.full(count, 127, np.int8)
-    r = tail(np.random.default_rng(0), 1, slabs=(count,))._replace(s0=17, partial_bits=16)
+    r = drawn.neural_art(np.random.default_rng(0), 1, slabs=(count,))._replace(
+        s0=17, partial_bits=16
+    )
     assert kernels.reduced_sum(patch, weights, 0, r) == min(round(count * 255 * 127 / 2**17), 32767)
-
-
-def unit_sum(rng):
-    numbers = rng.integers(INT16[0], INT16[1] + 1, 3).tolist()
-    shifts = rng.integers(0, (4, 4, 8, 20)).tolist()
-    ties = [int(rng.integers(0, 4)), int(rng.integers(0, 3))]
-    return NeuralArtAdd(*numbers, *shifts, *ties, *drawn.clamp(rng))
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_add_matches_naive(seed):
     rng = np.random.default_rng(seed)
-    p = unit_sum(rng)
+    p = drawn.neural_art_add(rng)
     shapes = [((2, 3, 4, 5), (2, 3, 4, 5)), ((2, 3, 4, 5), (5,)), ((1, 1, 4, 1), (2, 3, 4, 5))]
     left, right = shapes[seed % 3]
     a, b = drawn.codes(rng, left), drawn.codes(rng, right)
@@ -149,14 +127,11 @@ def test_add_matches_naive(seed):
 def test_mean_matches_naive(seed):
     rng = np.random.default_rng(seed)
     n, h, w, c = (int(v) for v in rng.integers(1, (4, 9, 9, 12)))
-    k = int(rng.integers(8, 24))
-    q = int(rng.integers(0, 18))
-    stages = [int(v) for v in rng.integers(0, (3, 4, 3))]
-    a, offset = (int(v) for v in rng.integers((0, -(2**22)), (2**15, 2**22)))
-    p = NeuralArtMean(h * w, c, int(rng.integers(1, 2**15)), k - 8, a, offset, q, *stages)
+    p = drawn.neural_art_mean(rng, h * w, c)
     x = drawn.codes(rng, (n, h, w, c))
-    names = [NAMES[number] for number in stages]
-    twin = naive.Average(p.mulval, k, a, q, offset, (names[0], names[2]), names[1])
+    names = [NAMES[number] for number in (p.round0, p.round1, p.round2)]
+    k = p.pool_shift + 8
+    twin = naive.Average(p.mulval, k, p.a, p.shift, p.c, (names[0], names[2]), names[1])
     expected = naive.mean(x, twin)
     assert np.array_equal(reference.mean(x, (1, 2), p), expected)
     y = np.empty(n * c, np.int8)

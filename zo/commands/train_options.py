@@ -154,7 +154,7 @@ def chosen_options(arguments: argparse.Namespace) -> Settings:
         batch=arguments.batch,
         seed=arguments.seed,
         stop_after=arguments.stop_after,
-        method=_method(arguments),
+        method=chosen_method(arguments),
         reuse=Reuse(
             not arguments.no_prefix_reuse, not arguments.no_sign_reuse, features_folder(arguments)
         ),
@@ -163,7 +163,7 @@ def chosen_options(arguments: argparse.Namespace) -> Settings:
     )
 
 
-def _method(arguments: argparse.Namespace) -> Method:
+def chosen_method(arguments: argparse.Namespace) -> Method:
     """The policy's method with the options that were given."""
     start = POLICIES[arguments.policy]
     names = ("estimator", "k", "perturbation", "rule", "momentum", "lr", "lr_scaling", "decay",

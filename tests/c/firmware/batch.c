@@ -30,6 +30,14 @@ int64_t batch_integer(struct batch *batch)
     return (int64_t)next(batch);
 }
 
+double batch_real(struct batch *batch)
+{
+    const uint64_t bits = next(batch);
+    double value;
+    (void)memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static void *remember(struct batch *batch, size_t count, size_t size, size_t alignment)
 {
     if (batch->used == BATCH_ARRAYS) {
@@ -103,6 +111,11 @@ static void put(struct batch *batch, const void *data, size_t bytes)
 }
 
 void batch_put_integer(struct batch *batch, int64_t value)
+{
+    put(batch, &value, sizeof value);
+}
+
+void batch_put_real(struct batch *batch, double value)
 {
     put(batch, &value, sizeof value);
 }

@@ -41,11 +41,13 @@ int32_t run_batch(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_si
 
 /* Takes the next argument. */
 int64_t batch_integer(struct batch *batch);
+double batch_real(struct batch *batch);
 void *batch_elements(struct batch *batch, size_t size);
 void *batch_structs(struct batch *batch, size_t size);
 
 /* Puts a result. */
 void batch_put_integer(struct batch *batch, int64_t value);
+void batch_put_real(struct batch *batch, double value);
 void batch_put_elements(struct batch *batch, const void *data);
 
 /* How many structs `batch_structs` made at this place. */

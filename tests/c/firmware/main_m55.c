@@ -1,30 +1,13 @@
 /* Arguments: NAME IN OUT. Runs the batch in the host's file IN and writes its results to OUT. */
 #include "batch.h"
-#include "semihost.h"
+#include "host.h"
 
 #define DDR __attribute__((section(".ddr"), aligned(16)))
 
-enum { BYTES = 64 << 20, LINE = 512 };
+enum { BYTES = 64 << 20 };
 
 static DDR uint8_t in[BYTES];
 static DDR uint8_t out[BYTES];
-static char line[LINE];
-
-/* Splits the line into `count` words, in place; returns 0 if there are as many, else -1. */
-static int split(const char **words, int count)
-{
-    int found = 0;
-    for (char *at = line; *at != '\0' && found < count;) {
-        words[found++] = at;
-        while (*at != ' ' && *at != '\0') {
-            at++;
-        }
-        if (*at == ' ') {
-            *at++ = '\0';
-        }
-    }
-    return found == count ? 0 : -1;
-}
 
 static int fail(const char *what, int32_t number)
 {
@@ -35,13 +18,31 @@ static int fail(const char *what, int32_t number)
     return 1;
 }
 
-int main(void)
+/* The length of a whole file, or -1. */
+static int32_t read_file(const char *name)
 {
-    const char *words[3];
-    if (host_command_line(line, sizeof line) != 0 || split(words, 3) != 0) {
-        return fail("arguments must be NAME IN OUT", 0);
+    const int32_t file = host_open(name);
+    if (file < 0) {
+        return -1;
     }
-    const int32_t size = host_read_file(words[1], in, sizeof in);
+    const size_t size = host_read(file, in, sizeof in);
+    uint8_t more;
+    const int whole = host_read(file, &more, 1) == 0;
+    return host_close(file) == 0 && whole ? (int32_t)size : -1;
+}
+
+static int write_file(const char *name, size_t size)
+{
+    const int32_t file = host_create(name);
+    return file >= 0 && host_write(file, out, size) == 0 ? host_close(file) : -1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) {
+        return fail("arguments must be NAME IN OUT, got", argc);
+    }
+    const int32_t size = read_file(argv[1]);
     if (size < 0) {
         return fail("cannot read the batch", size);
     }
@@ -49,5 +50,5 @@ int main(void)
     if (written < 0) {
         return fail("batch error", written);
     }
-    return host_write_file(words[2], out, (size_t)written) == 0 ? 0 : fail("cannot write", written);
+    return write_file(argv[2], (size_t)written) == 0 ? 0 : fail("cannot write", written);
 }

@@ -1,10 +1,12 @@
-/* Vector table and reset of the Cortex-M55 in QEMU's mps3-an547. */
+/* Vector table and reset of the Cortex-M55 in QEMU's mps3-an547, and main's arguments. */
 #include "semihost.h"
 
 extern uint32_t stack_top, bss_start, bss_end;
 
-int main(void);
+int main(int argc, char **argv);
 void reset(void);
+
+enum { LINE = 512, WORDS = 8 };
 
 /* CPACR.CP10, CP11: without them the first FPU or Helium instruction faults.
  * CCR.LOB: low-overhead loops. */
@@ -27,6 +29,33 @@ static void fault(void)
     host_exit(100);
 }
 
+/* Splits the line at its spaces, in place; returns how many words there are, WORDS at most. */
+static int split(char *line, char **words)
+{
+    int count = 0;
+    for (char *at = line; *at != '\0' && count < WORDS;) {
+        words[count++] = at;
+        while (*at != ' ' && *at != '\0') {
+            at++;
+        }
+        if (*at == ' ') {
+            *at++ = '\0';
+        }
+    }
+    return count;
+}
+
+static void start(void)
+{
+    static char line[LINE];
+    static char *words[WORDS + 1];
+    if (host_command_line(line, sizeof line) != 0) {
+        line[0] = '\0';
+    }
+    const int count = split(line, words);
+    host_exit((uint32_t)main(count, words));
+}
+
 /* The compiler must not use what is not enabled yet. */
 __attribute__((target("general-regs-only"))) void reset(void)
 {
@@ -36,7 +65,7 @@ __attribute__((target("general-regs-only"))) void reset(void)
     for (volatile uint32_t *word = &bss_start; word < &bss_end; word++) {
         *word = 0;
     }
-    host_exit((uint32_t)main());
+    start();
 }
 
 /* What the processor reads first: the stack, then the handlers of the exceptions 1 to 15. */

@@ -7,7 +7,6 @@ enum {
     SYS_WRITE0 = 0x04,
     SYS_WRITE = 0x05,
     SYS_READ = 0x06,
-    SYS_FLEN = 0x0C,
     SYS_GET_CMDLINE = 0x15,
     SYS_EXIT_EXTENDED = 0x20,
     OPEN_READ_BINARY = 1,
@@ -55,31 +54,34 @@ void host_print_number(uint32_t number, uint32_t base)
     host_print(&digits[at]);
 }
 
-int32_t host_read_file(const char *name, uint8_t *data, size_t size)
+int32_t host_open(const char *name)
 {
-    const int32_t file = open_file(name, OPEN_READ_BINARY);
-    if (file < 0) {
-        return -1;
-    }
-    const uint32_t handle[1] = {(uint32_t)file};
-    const int32_t length = call(SYS_FLEN, handle);
-    const uint32_t block[3] = {(uint32_t)file, address(data), (uint32_t)length};
-    /* SYS_READ answers how many bytes are missing */
-    const int whole = length >= 0 && (size_t)length <= size && call(SYS_READ, block) == 0;
-    (void)call(SYS_CLOSE, handle);
-    return whole ? length : -1;
+    return open_file(name, OPEN_READ_BINARY);
 }
 
-int32_t host_write_file(const char *name, const uint8_t *data, size_t size)
+int32_t host_create(const char *name)
 {
-    const int32_t file = open_file(name, OPEN_WRITE_BINARY);
-    if (file < 0) {
-        return -1;
-    }
-    const uint32_t handle[1] = {(uint32_t)file};
+    return open_file(name, OPEN_WRITE_BINARY);
+}
+
+size_t host_read(int32_t file, void *data, size_t size)
+{
     const uint32_t block[3] = {(uint32_t)file, address(data), (uint32_t)size};
-    const int32_t missing = call(SYS_WRITE, block);
-    return call(SYS_CLOSE, handle) == 0 && missing == 0 ? 0 : -1;
+    /* the answer is how many bytes are missing */
+    const int32_t missing = call(SYS_READ, block);
+    return missing < 0 || (size_t)missing > size ? 0 : size - (size_t)missing;
+}
+
+int32_t host_write(int32_t file, const void *data, size_t size)
+{
+    const uint32_t block[3] = {(uint32_t)file, address(data), (uint32_t)size};
+    return call(SYS_WRITE, block) == 0 ? 0 : -1;
+}
+
+int32_t host_close(int32_t file)
+{
+    const uint32_t handle[1] = {(uint32_t)file};
+    return call(SYS_CLOSE, handle) == 0 ? 0 : -1;
 }
 
 int32_t host_command_line(char *line, size_t size)

@@ -1,0 +1,154 @@
+#include "conv2d.h"
+
+/* patch (KW, I) = x under one row of the kernel, whose first cell lies in column w.
+ *
+ * row   the group's channels of the image row it lies in */
+static void gather_row(const int8_t *row, int32_t w, const struct npu_conv2d *g, int8_t *patch)
+{
+    const size_t channels = (size_t)(g->c / g->groups);
+    const int32_t first = npu_first_tap(w, g->dilation_w, g->kw);
+    const int32_t end = npu_end_tap(w, g->dilation_w, g->kw, g->w);
+    const int8_t zero_point = (int8_t)g->x_zero_point;
+    if (first > 0) {
+        npu_fill_codes(patch, zero_point, (size_t)first * channels);
+    }
+    /* neighbouring cells lie side by side unless other groups are between them */
+    const int32_t run = g->dilation_w == 1 && g->groups == 1 ? end - first : 1;
+    for (int32_t kw = first; kw < end; kw += run) {
+        const size_t cell = (size_t)(w + kw * g->dilation_w) * (size_t)g->c;
+        npu_copy_codes(&patch[(size_t)kw * channels], &row[cell], (size_t)run * channels);
+    }
+    const int32_t after = end > first ? end : first;
+    if (after < g->kw) {
+        npu_fill_codes(&patch[(size_t)after * channels], zero_point,
+                       (size_t)(g->kw - after) * channels);
+    }
+}
+
+/* patch (KH, KW, I) = x under the kernel at an output position, the zero point outside x. */
+static void gather_patch(const int8_t *x, size_t position, int32_t group,
+                         const struct npu_conv2d *g, int8_t *patch)
+{
+    const size_t channels = (size_t)(g->c / g->groups), row = (size_t)g->w * (size_t)g->c;
+    const size_t oh = position / (size_t)g->ow % (size_t)g->oh;
+    const int32_t h0 = (int32_t)oh * g->stride_h - g->pad_top;
+    const int32_t w0 = (int32_t)(position % (size_t)g->ow) * g->stride_w - g->pad_left;
+    const size_t n = position / ((size_t)g->oh * (size_t)g->ow);
+    const int8_t *image = &x[n * (size_t)g->h * row + (size_t)group * channels];
+    for (int32_t kh = 0; kh < g->kh; kh++) {
+        const int32_t h = h0 + kh * g->dilation_h;
+        if (h < 0 || h >= g->h) {
+            npu_fill_codes(patch, (int8_t)g->x_zero_point, (size_t)g->kw * channels);
+        } else {
+            gather_row(&image[(size_t)h * row], w0, g, patch);
+        }
+        patch += (size_t)g->kw * channels;
+    }
+}
+
+/* What lies under the kernel at `count` positions from the first: in x, or gathered in patch. */
+static const int8_t *under_kernel(const int8_t *x, size_t first, size_t count, int32_t group,
+                                  const struct npu_conv2d *g, int8_t *patch)
+{
+    if (npu_is_pointwise(g)) {
+        return &x[first * (size_t)g->c];
+    }
+    for (size_t i = 0; i < count; i++) {
+        gather_patch(x, first + i, group, g, &patch[i * npu_conv2d_depth(g)]);
+    }
+    return patch;
+}
+
+void npu_conv2d(const int8_t *x, const int8_t *weights, const int32_t *bias,
+                const struct npu_conv2d *g, const struct npu_requantization *r, int8_t *y,
+                int8_t *patch, int32_t *acc)
+{
+    const size_t o = (size_t)g->o, outputs = o / (size_t)g->groups, depth = npu_conv2d_depth(g);
+    const size_t positions = (size_t)g->n * (size_t)g->oh * (size_t)g->ow;
+    const size_t whole = positions - positions % NPU_POSITIONS;
+    int32_t *const sums = acc + o;
+    if (whole > 0) {
+        npu_start_sums(weights, o, depth, bias, g->x_zero_point, acc);
+    }
+    for (size_t first = 0; first < whole; first += NPU_POSITIONS) {
+        for (int32_t group = 0; group < g->groups; group++) {
+            const size_t channel = (size_t)group * outputs;
+            const int8_t *under = under_kernel(x, first, NPU_POSITIONS, group, g, patch);
+            npu_dot_block(under, depth, &weights[channel * depth], outputs, &acc[channel],
+                          &sums[channel], o);
+        }
+        npu_requantize_rows(sums, NPU_POSITIONS, o, r, y, first * o);
+    }
+    for (size_t first = whole; first < positions; first++) {
+        for (int32_t group = 0; group < g->groups; group++) {
+            const size_t channel = (size_t)group * outputs;
+            const int8_t *under = under_kernel(x, first, 1, group, g, patch);
+            npu_dot_row(under, g->x_zero_point, depth, &weights[channel * depth], outputs,
+                        &bias[channel], &sums[channel]);
+        }
+        npu_requantize_rows(sums, 1, o, r, y, first * o);
+    }
+}
+
+#if !defined(__ARM_FEATURE_MVE) /* else in conv2d_mve.c */
+
+void npu_fill_codes(int8_t *to, int8_t value, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = value;
+    }
+}
+
+void npu_copy_codes(int8_t *to, const int8_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = from[i];
+    }
+}
+
+void npu_start_sums(const int8_t *weights, size_t outputs, size_t depth, const int32_t *bias,
+                    int32_t zero_point, int32_t *start)
+{
+    for (size_t o = 0; o < outputs; o++) {
+        int32_t sum = 0;
+        for (size_t i = 0; i < depth; i++) {
+            sum = npu_add_wrapping(sum, weights[i]);
+        }
+        start[o] = npu_add_wrapping(bias[o], npu_multiply_wrapping(-zero_point, sum));
+        weights += depth;
+    }
+}
+
+void npu_dot_block(const int8_t *patch, size_t depth, const int8_t *weights, size_t outputs,
+                   const int32_t *start, int32_t *acc, size_t stride)
+{
+    const int8_t *const p0 = patch, *const p1 = p0 + depth, *const p2 = p1 + depth;
+    for (size_t o = 0; o < outputs; o++) {
+        int32_t sum0 = start[o], sum1 = start[o], sum2 = start[o];
+        for (size_t i = 0; i < depth; i++) {
+            const int32_t w = weights[i];
+            sum0 = npu_add_wrapping(sum0, p0[i] * w);
+            sum1 = npu_add_wrapping(sum1, p1[i] * w);
+            sum2 = npu_add_wrapping(sum2, p2[i] * w);
+        }
+        acc[o] = sum0;
+        acc[stride + o] = sum1;
+        acc[2 * stride + o] = sum2;
+        weights += depth;
+    }
+}
+
+void npu_dot_row(const int8_t *patch, int32_t zero_point, size_t depth, const int8_t *weights,
+                 size_t outputs, const int32_t *bias, int32_t *acc)
+{
+    for (size_t o = 0; o < outputs; o++) {
+        int32_t sum = bias[o];
+        for (size_t i = 0; i < depth; i++) {
+            sum = npu_add_wrapping(sum, (patch[i] - zero_point) * weights[i]);
+        }
+        acc[o] = sum;
+        weights += depth;
+    }
+}
+
+#endif

@@ -1,0 +1,1 @@
+"""Calls of npusim's C functions: one module for each C file."""

@@ -1,0 +1,42 @@
+"""Calls of npusim/c/neural_art_units.c: the ADD and the global average of Neural-ART."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from kernels import drawn
+
+from npusim import strides
+from npusim.reference import neural_art as reference
+
+from ..records import SCRATCH, Case
+from .arguments import struct, written
+from .elementwise import EVERY_PAIR
+from .shaped import steps
+from .shapes import broadcasting
+
+
+def cases(random: np.random.Generator) -> Iterator[Case]:
+    yield _add(random, *EVERY_PAIR)
+
+
+def fuzz(random: np.random.Generator, count: int) -> Iterator[Case]:
+    for _ in range(count):
+        yield _add(random, *(drawn.codes(random, shape) for shape in broadcasting(random)))
+        yield _mean(random)
+
+
+def _add(random: np.random.Generator, a: np.ndarray, b: np.ndarray) -> Case:
+    p = drawn.neural_art_add(random)
+    y = reference.add(a, b, p)
+    walk = steps(strides.broadcast(a.shape, b.shape, y.shape), "a_strides", "b_strides")
+    given = {"a": a.reshape(-1), "b": b.reshape(-1), "p": struct(p), **walk, "y": written(y)}
+    return Case("npu_neural_art_add", given, {"y": y})
+
+
+def _mean(random: np.random.Generator) -> Case:
+    n, h, w, c = (int(v) for v in random.integers(1, (4, 9, 9, 40)))
+    x, p = drawn.codes(random, (n, h, w, c)), drawn.neural_art_mean(random, h * w, c)
+    y = reference.mean(x, (1, 2), p)
+    given = {"x": x.reshape(-1), "p": struct(p), "y": written(y), "n": y.size}
+    sums = np.full(c, 77, np.int32)
+    return Case("npu_neural_art_mean", {**given, "sums": sums}, {"y": y, "sums": SCRATCH})

@@ -1,0 +1,117 @@
+"""Whole models, exported and built as their README says: every byte is the session's."""
+
+import numpy as np
+import pytest
+from c_projects import BUILDS, Program, assert_program_matches
+from conformance.real_inputs import real_inputs
+from graphs import Draft, codes
+
+import npusim
+from npusim import Accumulator, ModelError, models
+from npusim.export import export_c
+from npusim.tensor_files import random_inputs
+
+BY_NAME = {build.name: build for build in BUILDS}
+TINY = ("pretrainedResnet_quant", "kws_ref_model", "ad01_int8", "pretrainedResnet_large_int8")
+ORDINARY = {("pretrainedResnet_quant", "gcc-sanitized"), ("pretrainedResnet_quant", "m55-mve"),
+            ("kws_ref_model", "clang-sanitized"), ("kws_ref_model", "m55-scalar")}  # fmt: skip
+MOBILENET = "models/coral/tf2_mobilenet_v2_1.0_224_ptq.tflite"
+each_build = pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.name)
+
+
+def built(graph, build, folder):
+    """The program of a graph; its self-test is one random input."""
+    project = export_c(graph, "network", random_inputs(graph, 1), build.target)
+    return Program(project, build, folder)
+
+
+@each_build
+def test_digits_match_session(build, tmp_path):
+    graph = models.digits_cnn()
+    program = built(graph, build, tmp_path)
+
+    assert program.check() == "self-test: 0 of 10 bytes differ\n"
+    assert_program_matches(program, graph, models.to_int8(models.digits().test.images[:32]))
+
+
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [
+        pytest.param(name, build, marks=[] if (name, build.name) in ORDINARY else pytest.mark.full,
+                     id=f"{name}-{build.name}")
+        for name in TINY
+        for build in BUILDS
+    ],
+)  # fmt: skip
+def test_mlperf_tiny_matches_session(name, build, shared, tmp_path):
+    graph = npusim.load(shared(f"models/mlperf_tiny/{name}.tflite"))
+    program = built(graph, build, tmp_path)
+
+    assert program.check().startswith("self-test: 0 of ")
+    assert_program_matches(program, graph, real_inputs(graph, shared(""))[:4])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["m55-scalar", "m55-mve"])
+def test_mobilenet_v2_matches_session(name, shared, tmp_path):
+    graph = npusim.load(shared(MOBILENET), input_size=(96, 96))
+    photos = real_inputs(npusim.load(shared(MOBILENET)), shared(""))[:2, ::2, ::2][:, 8:-8, 8:-8]
+    program = built(graph, BY_NAME[name], tmp_path)
+
+    assert_program_matches(program, graph, np.ascontiguousarray(photos))
+
+
+def several_ports():
+    """Two inputs and three outputs, of three types; one output is read by another node."""
+    draft = Draft(seed=3)
+    a, b = draft.input((1, 5, 5, 3)), draft.input((1, 5, 5, 3), "float32")
+    quantized = draft.node("quantize", (b,), affine={"scale": 0.05, "zero_point": 3})
+    total = draft.node("add", (a, quantized), activation="none")
+    summed = draft.conv2d(total, 4)
+    real = draft.node("dequantize", (summed,), dtype="float32")
+    wide = draft.node("quantize", (total,), dtype="int16", affine={"scale": 0.01, "zero_point": 0})
+    return draft.graph(total, real, wide)
+
+
+@pytest.mark.parametrize("name", ["gcc-sanitized", "clang-sanitized", "m55-mve"])
+def test_several_inputs_and_outputs_match_session(name, tmp_path):
+    graph = several_ports()
+    program = built(graph, BY_NAME[name], tmp_path)
+
+    rng = np.random.default_rng(4)
+    x, y = (graph.tensors[i].name for i in graph.inputs)
+    inputs = {x: rng.integers(-128, 128, (6, 5, 5, 3)).astype(np.int8),
+              y: rng.normal(0, 3, (6, 5, 5, 3)).astype(np.float32)}  # fmt: skip
+    assert program.check() == f"self-test: 0 of {75 + 400 + 150} bytes differ\n"
+    assert_program_matches(program, graph, inputs)
+
+
+def test_images_of_a_batch_that_meet_stay_together(tmp_path):
+    draft = Draft()
+    x = draft.input((2, 3, 3, 2))
+    graph = draft.graph(draft.node("mean", (x,), axes=(0,), keep_dims=True))
+    program = built(graph, BY_NAME["gcc-sanitized"], tmp_path)
+
+    assert_program_matches(program, graph, codes(graph, 3)[graph.tensors[x].name])
+
+
+@pytest.mark.parametrize("name", ["gcc-sanitized", "m55-scalar"])
+def test_sum_that_must_fit_ends_the_run(name, tmp_path):
+    draft = Draft(seed=5)
+    padded = draft.node(
+        "pad", (draft.input((1, 6, 6, 3)),), padding=((0, 0), (1, 1), (0, 0), (0, 0))
+    )
+    graph = draft.graph(draft.conv2d(padded, 4), accumulator=Accumulator(16, "error"))
+    tensor = graph.tensors[graph.inputs[0]]
+    quiet = np.full(tensor.shape, tensor.quantization.zero_point[0], np.int8)
+    project = export_c(graph, "network", {tensor.name: quiet}, BY_NAME[name].target)
+    program = Program(project, BY_NAME[name], tmp_path)
+    loud = np.full(tensor.shape, 127, np.int8)
+    with pytest.raises(ModelError) as error:
+        npusim.Session(graph, threads=1).run(loud)
+    assert str(error.value).startswith("conv2d_0/conv2d: accumulator: must stay in 16 bits")
+
+    assert_program_matches(program, graph, quiet)
+    (tmp_path / "in.bin").write_bytes(loud.tobytes())
+    said = program.done("./model", "in.bin", "out.bin", status=2)
+    assert said == "accumulator: a sum does not fit in node 2\nin.bin: was not run\n"

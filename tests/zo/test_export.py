@@ -1,0 +1,188 @@
+"""Training exported to C: after every step the bits are zo's, and a run ends where zo's ends."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from c_projects import BUILDS, Program
+from training_tasks import digits_task, head_task
+
+import zo
+from npusim import Accumulator, ModelError, Session
+from npusim.export import TARGETS
+from npusim.head import with_features
+from zo.export import Task, export_training
+from zo.export.samples import samples
+from zo.loss import ErrorCount
+
+BY_NAME = {build.name: build for build in BUILDS}
+SEED = 2**40 + 5
+HEAD, BELOW = ("head", "head/bias"), ("stem", "depthwise", "depthwise/bias")
+RUNS = {
+    "head": (HEAD[:1], {}),
+    "head and bias": (HEAD, {"momentum": 0.0, "rule": "nearest", "k": 4}),
+    "below": (BELOW, {}),
+    "exact": (HEAD, {"exact_head": True}),
+    "joint": ((*BELOW, *HEAD), {"exact_head": True}),
+    "joint, head frozen below": (("pointwise", *HEAD), {"exact_head": True, "k": 2}),
+    "saturated": (BELOW, {"perturbation": "saturate", "k": 3}),
+    "central": (HEAD, {"estimator": "central", "k": 2, "decay": "constant"}),
+    "paper": (HEAD, {"lr_scaling": "none", "space": "integer", "recalibrate": False}),
+    "stochastic": (HEAD, {"rule": "stochastic", "lr": 0.05}),
+}
+ORDINARY = {("head", "m55-mve"), ("below", "clang-sanitized"), ("joint", "gcc-sanitized"),
+            ("saturated", "m55-scalar")}  # fmt: skip
+
+
+def options(settings, **changes):
+    """Settings of a short run."""
+    method = zo.Method(**settings)
+    return zo.Options(**{"epochs": 3, "batch": 20, "seed": SEED, "method": method} | changes)
+
+
+def schedule():
+    """q rises after every epoch."""
+    return zo.QScheduler(q0=2, q_max=8, patience=1, threshold=1.0)
+
+
+def task_of(name, train=60):
+    """What is trained: the digit reader, on images moved by one pixel."""
+    trainable, settings = RUNS[name]
+    task = digits_task(train=train)
+    graph = with_features(task.graph) if settings.get("exact_head") else task.graph
+    return Task(graph, trainable, task.train, task.validation)
+
+
+def exported(name, target="host", checked=3):
+    """A run as a C project."""
+    return export_training(task_of(name), "digits", schedule(), options(RUNS[name][1]),
+                           target=target, checked=checked)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [
+        pytest.param(name, build, marks=[] if (name, build.name) in ORDINARY else pytest.mark.full,
+                     id=f"{name}-{build.name}")
+        for name in RUNS
+        for build in BUILDS
+    ],
+)  # fmt: skip
+def test_every_step_is_zos(name, build, tmp_path):
+    project = exported(name, build.target)
+    program = Program(project, build, tmp_path)
+    assert [e.q for e in project.trajectory.epochs][2:] != [2, 2] or "exact" in name
+    assert program.check().endswith("self-test: 0 of 9 steps and 4 epochs differ\n")
+
+
+def test_a_run_ends_with_zos_weights(tmp_path):
+    project = exported("below", checked=1)
+    program = Program(project, BY_NAME["gcc-sanitized"], tmp_path)
+    task = task_of("below")
+    session = Session(task.graph, trainable=task.trainable, threads=1)
+    result = zo.train(session, task.train, task.validation, scheduler=schedule(),
+                      options=options(RUNS["below"][1]))  # fmt: skip
+    said = program.done("./model", "out.bin").splitlines()
+
+    assert [line.split()[5] for line in said] == [str(e.correct) for e in result.history]
+    assert any(epoch.events for epoch in result.history)
+    assert (tmp_path / "out.bin").read_bytes() == changed(session)
+
+
+def changed(session):
+    """What training changed, in the order of the C project: of each node weights, bias, shift."""
+    parts = []
+    for node in session.graph.nodes:
+        names = [session.graph.tensors[i].name for i in node.inputs[1:]]
+        if set(names) & set(session.trainable):
+            weights = session.weights.get(names[0])
+            parts += [] if weights is None else [weights]
+            parts += [session.biases[node.name], session.requantization[node.name].shift]
+        elif node.op == "fully_connected":
+            parts.append(session.requantization[node.name].shift)
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+
+def test_self_test_finds_another_sample(tmp_path):
+    program = Program(exported("head"), BY_NAME["gcc"], tmp_path)
+    data = bytearray((tmp_path / "samples.bin").read_bytes())
+    data[-64 * 100 - 30] ^= 64  # in the last training image
+    (tmp_path / "samples.bin").write_bytes(data)
+    (tmp_path / "region.o").unlink()
+    program.done("make", "-s", *program.build.variables)
+    said = program.done("./model", status=1)
+    assert "first difference in step " in said
+    assert "self-test: 0 of" not in said
+
+
+def test_samples_of_another_network_are_refused(tmp_path):
+    program = Program(exported("head"), BY_NAME["gcc"], tmp_path)
+    data = bytearray((tmp_path / "samples.bin").read_bytes())
+    data[4] += 1
+    (tmp_path / "samples.bin").write_bytes(data)
+    (tmp_path / "region.o").unlink()
+    program.done("make", "-s", *program.build.variables)
+    assert program.done("./model", status=2) == "samples: must be those of this network\n"
+
+
+def test_samples_hold_labels_and_codes():
+    task = head_task(seed=1, images=5)
+    data = samples(task.graph, task.train, task.validation)
+    head = np.frombuffer(data[4:16], "<u4").tolist()
+    labels = np.frombuffer(data[16:36], "<u2")
+    assert (data[:4], head) == (b"ZOS1", [24, 5, 5])
+    assert labels.tolist() == [*task.train.labels, *task.validation.labels]
+    assert data[36:48] == bytes(12)
+    images = np.concatenate([task.train.images(), task.validation.images()])
+    assert data[48:] == images.tobytes()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_equal_runs_give_equal_files(target):
+    once, again = (exported("joint", target, checked=1) for _ in range(2))
+    assert once.files == again.files
+
+
+def test_where_nothing_is_frozen_images_are_read_in_place():
+    project = export_training(
+        Task(digits_task(train=60).graph, ("stem",), *digits_task(train=60)[1:]), "digits",
+        schedule(), options({}),
+    )  # fmt: skip
+    assert ".frozen = NULL" in project.files["digits_training.c"]
+    assert "live" not in project.training.memory
+
+
+def test_memory_is_what_the_readme_says():
+    project = exported("head")
+    assert project.training.memory["tensor_0_momentum"] == 4 * 640
+    assert project.training.memory["live"] == 20 * 64
+    text = project.files["README.md"]
+    assert "| momentum | RAM, `.bss` | 2,560 |" in text
+    assert "| `head` | `fully_connected_0` | 640 | zeroth order, k = 1 |" in text
+    assert "`samples.bin` holds 60 training and 100 validation images." in " ".join(text.split())
+
+
+def refused(task, schedule, chosen):
+    with pytest.raises((ValueError, ModelError)) as error:
+        export_training(task, "digits", schedule, chosen)
+    return str(error.value)
+
+
+def test_rejects_what_c_does_not_have():
+    task = task_of("head")
+    assert refused(task, schedule(), options({"loss": ErrorCount(10)})) == (
+        "export: loss must be cross-entropy of the logits in C, got ErrorCount"
+    )
+    assert refused(task, zo.Declared({0: 2}), options({})) == (
+        "export: schedule must be QScheduler or Constant in C, got Declared"
+    )
+
+
+def test_rejects_an_accumulator_that_may_end_a_run():
+    task = task_of("head")
+    graph = replace(task.graph, accumulator=Accumulator(22, "error"))
+    message = refused(replace(task, graph=graph), schedule(), options({}))
+    assert message.endswith(
+        "accumulator must wrap or saturate for training in C, got error; choose another with "
+        "--accumulator"
+    )

@@ -1,0 +1,137 @@
+/* Trains @NAME@ on the samples of the linker's section .samples.
+ *
+ *     model       the self-test: the first steps, each against what zo computed
+ *     model OUT   the whole run; what training changed goes to the file OUT
+ *
+ * Exit status: 0 done, 1 the self-test failed, 2 not done. */
+#include "@NAME@_training.h"
+#include "host.h"
+#include "self_test.h"
+
+extern const uint8_t sample_region[];
+
+static uint32_t wrong;
+
+static void print(const char *text, int64_t number)
+{
+    host_print(text);
+    host_print_number((uint32_t)number, 10);
+}
+
+/* CRC-32 (IEEE 802.3) of bytes, continued from `crc`. */
+static uint32_t checksum(uint32_t crc, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    crc = ~crc;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc & 1 ? crc >> 1 ^ 0xEDB88320u : crc >> 1;
+        }
+    }
+    return ~crc;
+}
+
+/* Of all that a step changes: codes, residuals and momentum of every tensor. */
+static uint32_t state(void)
+{
+    const struct zo_step *step = &@NAME@_training.step;
+    uint32_t crc = 0;
+    for (size_t i = 0; i < step->count; i++) {
+        const struct zo_state *s = &step->tensors[i].state;
+        crc = checksum(crc, s->codes, s->n);
+        if (s->residual != NULL) {
+            crc = checksum(crc, s->residual, s->n * sizeof *s->residual);
+        }
+        if (s->momentum != NULL) {
+            crc = checksum(crc, s->momentum, s->n * sizeof *s->momentum);
+        }
+    }
+    return crc;
+}
+
+static void print_epoch(void *context, const struct zo_epoch *epoch)
+{
+    (void)context;
+    print("epoch ", epoch->epoch);
+    print("  q ", epoch->q);
+    print("  correct ", epoch->found.correct);
+    print(" of ", epoch->found.total);
+    print("  scales doubled ", (int64_t)epoch->doubled);
+    host_print("\n");
+}
+
+static void check_epoch(void *context, const struct zo_epoch *epoch)
+{
+    print_epoch(context, epoch);
+    const struct self_test_epoch *expected = &self_test_epochs[epoch->epoch];
+    wrong += epoch->q != expected->q || epoch->found.correct != expected->correct
+             || epoch->found.loss != expected->loss;
+}
+
+static void check_step(void *context, uint32_t done, int64_t loss)
+{
+    (void)context;
+    const struct self_test_step *expected = &self_test_steps[done - 1];
+    if ((loss != expected->loss || state() != expected->state) && wrong++ == 0) {
+        print("first difference in step ", done);
+        host_print(loss == expected->loss ? ": weights\n" : ": loss\n");
+    }
+}
+
+static int fail(const char *what, const char *name)
+{
+    host_print(name);
+    host_print(": ");
+    host_print(what);
+    host_print("\n");
+    return 2;
+}
+
+static int self_test(void)
+{
+    struct zo_run *run = &@NAME@_training;
+    run->hooks.on_epoch = check_epoch;
+    run->hooks.on_step = check_step;
+    enum zo_status status = zo_run_start(run);
+    for (int32_t epoch = 0; epoch < SELF_TEST_EPOCHS && status == ZO_OK; epoch++) {
+        status = zo_train_epoch(run);
+    }
+    if (status != ZO_OK) {
+        return fail("a step was refused", "self-test");
+    }
+    print("self-test: ", wrong);
+    print(" of ", SELF_TEST_STEPS);
+    print(" steps and ", SELF_TEST_EPOCHS + 1);
+    host_print(" epochs differ\n");
+    return wrong != 0;
+}
+
+static int train(const char *out)
+{
+    @NAME@_training.hooks.on_epoch = print_epoch;
+    if (zo_train(&@NAME@_training) != ZO_OK) {
+        return fail("a step was refused", "training");
+    }
+    const int32_t file = host_create(out);
+    if (file < 0) {
+        return fail("cannot be written", out);
+    }
+    int32_t status = 0;
+    for (size_t i = 0; i < @MACRO@_CHANGED; i++) {
+        const struct changed *array = &@NAME@_changed[i];
+        status |= host_write(file, array->data, array->size);
+    }
+    return host_close(file) == 0 && status == 0 ? 0 : fail("cannot be written", out);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2) {
+        return fail("arguments must be OUT, or none", argv[0]);
+    }
+    if (@NAME@_load_training(sample_region) != 0) {
+        return fail("must be those of this network", "samples");
+    }
+    return argc == 1 ? self_test() : train(argv[1]);
+}
