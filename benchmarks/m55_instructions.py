@@ -1,11 +1,11 @@
-"""How many instructions does zo's C code take on a Cortex-M55, with and without Helium?
+"""How many instructions does the C code take on a Cortex-M55, with and without Helium?
 
     python benchmarks/m55_instructions.py [--weights 12800]
 
 Executed instructions, counted by a plugin of QEMU's mps3-an547 inside the code under test and the
 compiler's own functions: not cycles, which QEMU does not know. One call is measured at a time, and
-nothing of the harness counts. Needs gcc, arm-none-eabi-gcc and qemu-system-arm 7 or 8. The result
-goes to benchmarks/results.
+nothing of the harness counts, nor does the C library's memcpy. Needs gcc, arm-none-eabi-gcc and
+qemu-system-arm 7 or 8. The result goes to benchmarks/results.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from provenance import provenance
 
+import npusim
 import zo
 from zo import perturb, prng, update
 from zo.fixed_point import Ratio
@@ -28,6 +29,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from c.cases import arguments
 from c.records import Case, encode
 from c.toolchain import FIRMWARE, RULES, TARGETS, Code, Runner, code
+from kernel_calls import kernel_calls
 
 SEED = 20261202
 SAMPLES = (8, 64)
@@ -123,6 +125,13 @@ def measure(kind: str, folder: Path, weights: int) -> dict[str, float]:
     return found
 
 
+def measure_kernels(kind: str, folder: Path) -> dict[str, float]:
+    """Instructions of everything in `kernel_calls`."""
+    counter = Counter(kind, code(npusim.c_sources()), folder)
+    made = kernel_calls()
+    return {what: round(counter.count(case) / times, 3) for what, (case, times) in made.items()}
+
+
 def _version(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0]
 
@@ -131,10 +140,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", type=int, default=12800, help="as a head of 1280 x 10 has")
     options = parser.parse_args()
-    result: dict = {"weights": options.weights}
+    result: dict = {"weights": options.weights, "kernels": {}}
     for kind in ("scalar", "mve"):
         with tempfile.TemporaryDirectory() as folder:
             result[kind] = measure(kind, Path(folder), options.weights)
+        with tempfile.TemporaryDirectory() as folder:
+            result["kernels"][kind] = measure_kernels(kind, Path(folder))
     result["options"] = " ".join(RULES[1:3])
     result["compiler"] = _version("arm-none-eabi-gcc", "--version")
     result["simulator"] = _version("qemu-system-arm", "--version")

@@ -1,47 +1,33 @@
 #include "conv2d.h"
 
-/* n codes at `at`; returns what follows them. */
-static int8_t *fill(int8_t *at, size_t n, int8_t value)
-{
-    for (size_t i = 0; i < n; i++) {
-        at[i] = value;
-    }
-    return at + n;
-}
-
-static int8_t *copy(int8_t *at, const int8_t *from, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        at[i] = from[i];
-    }
-    return at + n;
-}
-
-/* One row of the kernel, whose first cell lies in column w of `row`; returns what follows it.
+/* patch (KW, I) = x under one row of the kernel, whose first cell lies in column w.
  *
  * row   the group's channels of the image row it lies in */
-static int8_t *gather_row(const int8_t *row, int32_t w, const struct npu_conv2d *g, int8_t *patch)
+static void gather_row(const int8_t *row, int32_t w, const struct npu_conv2d *g, int8_t *patch)
 {
     const size_t channels = (size_t)(g->c / g->groups);
     const int32_t first = npu_first_tap(w, g->dilation_w, g->kw);
     const int32_t end = npu_end_tap(w, g->dilation_w, g->kw, g->w);
-    if (first >= end) {
-        return fill(patch, (size_t)g->kw * channels, (int8_t)g->x_zero_point);
+    const int8_t zero_point = (int8_t)g->x_zero_point;
+    if (first > 0) {
+        npu_fill_codes(patch, zero_point, (size_t)first * channels);
     }
     /* neighbouring cells lie side by side unless other groups are between them */
     const int32_t run = g->dilation_w == 1 && g->groups == 1 ? end - first : 1;
-    patch = fill(patch, (size_t)first * channels, (int8_t)g->x_zero_point);
     for (int32_t kw = first; kw < end; kw += run) {
         const size_t cell = (size_t)(w + kw * g->dilation_w) * (size_t)g->c;
-        patch = copy(patch, &row[cell], (size_t)run * channels);
+        npu_copy_codes(&patch[(size_t)kw * channels], &row[cell], (size_t)run * channels);
     }
-    return fill(patch, (size_t)(g->kw - end) * channels, (int8_t)g->x_zero_point);
+    const int32_t after = end > first ? end : first;
+    if (after < g->kw) {
+        npu_fill_codes(&patch[(size_t)after * channels], zero_point,
+                       (size_t)(g->kw - after) * channels);
+    }
 }
 
-/* patch (KH, KW, I) = x under the kernel at an output position, the zero point outside the input;
- * returns what follows it. */
-static int8_t *gather_patch(const int8_t *x, size_t position, int32_t group,
-                            const struct npu_conv2d *g, int8_t *patch)
+/* patch (KH, KW, I) = x under the kernel at an output position, the zero point outside x. */
+static void gather_patch(const int8_t *x, size_t position, int32_t group,
+                         const struct npu_conv2d *g, int8_t *patch)
 {
     const size_t channels = (size_t)(g->c / g->groups), row = (size_t)g->w * (size_t)g->c;
     const size_t oh = position / (size_t)g->ow % (size_t)g->oh;
@@ -52,12 +38,12 @@ static int8_t *gather_patch(const int8_t *x, size_t position, int32_t group,
     for (int32_t kh = 0; kh < g->kh; kh++) {
         const int32_t h = h0 + kh * g->dilation_h;
         if (h < 0 || h >= g->h) {
-            patch = fill(patch, (size_t)g->kw * channels, (int8_t)g->x_zero_point);
+            npu_fill_codes(patch, (int8_t)g->x_zero_point, (size_t)g->kw * channels);
         } else {
-            patch = gather_row(&image[(size_t)h * row], w0, g, patch);
+            gather_row(&image[(size_t)h * row], w0, g, patch);
         }
+        patch += (size_t)g->kw * channels;
     }
-    return patch;
 }
 
 /* What lies under the kernel at `count` positions from the first: in x, or gathered in patch. */
@@ -67,9 +53,8 @@ static const int8_t *under_kernel(const int8_t *x, size_t first, size_t count, i
     if (npu_is_pointwise(g)) {
         return &x[first * (size_t)g->c];
     }
-    int8_t *next = patch;
     for (size_t i = 0; i < count; i++) {
-        next = gather_patch(x, first + i, group, g, next);
+        gather_patch(x, first + i, group, g, &patch[i * npu_conv2d_depth(g)]);
     }
     return patch;
 }
@@ -106,6 +91,20 @@ void npu_conv2d(const int8_t *x, const int8_t *weights, const int32_t *bias,
 }
 
 #if !defined(__ARM_FEATURE_MVE) /* else in conv2d_mve.c */
+
+void npu_fill_codes(int8_t *to, int8_t value, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = value;
+    }
+}
+
+void npu_copy_codes(int8_t *to, const int8_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = from[i];
+    }
+}
 
 void npu_start_sums(const int8_t *weights, size_t outputs, size_t depth, const int32_t *bias,
                     int32_t zero_point, int32_t *start)

@@ -72,6 +72,12 @@ static inline int32_t npu_end_tap(int32_t start, int32_t dilation, int32_t taps,
     return end < taps ? end : taps;
 }
 
+/* to (n,) = value. */
+void npu_fill_codes(int8_t *to, int8_t value, size_t n);
+
+/* to (n,) = from (n,), which lies elsewhere. */
+void npu_copy_codes(int8_t *to, const int8_t *from, size_t n);
+
 /* start[o] = bias[o] - zero_point * sum of weights[o,:], modulo 2^32.
  *
  * weights       (outputs, depth)

@@ -3,12 +3,14 @@
  *     acc[n,oh,ow,c*M + m] = bias[c*M + m] + sum over kh,kw of (x[.., c] - x_zero_point)
  *                            * w[0,kh,kw,c*M + m]
  *
- * modulo 2^32. Sources: TFLite reference_integer_ops::DepthwiseConvPerChannel.
+ * modulo 2^32. Where the whole kernel lies inside the image, the zero point is taken out of the
+ * sums, as in conv2d.h. C is at most 2^16.
+ * Sources: TFLite reference_integer_ops::DepthwiseConvPerChannel.
  * Twin of npusim/kernels/depthwise_conv2d.py. */
 #ifndef NPU_DEPTHWISE_CONV2D_H
 #define NPU_DEPTHWISE_CONV2D_H
 
-#include "requantize.h"
+#include "conv2d.h"
 
 /* Convolve each channel by its own kernels, with int32 accumulators that wrap.
  *
@@ -17,7 +19,7 @@
  * bias      (O,)
  * g         groups 1
  * y         (N, OH, OW, O), written
- * acc       (O,), scratch */
+ * acc       scratch, (1 + NPU_POSITIONS)*O elements: sums of images of zeros, and of positions */
 void npu_depthwise_conv2d(const int8_t *x, const int8_t *weights, const int32_t *bias,
                           const struct npu_conv2d *g, const struct npu_requantization *r, int8_t *y,
                           int32_t *acc);

@@ -1,7 +1,8 @@
 /* The sums of depthwise_conv2d.c with Arm's Helium (MVE): 16 or 8 channels at once, the same bits.
  *
- * |x - zero_point| <= 255 fits 16 bits, and products of 16 by 16 bits are exact in 32. Where the
- * channels are no multiple of a block, the last block begins earlier and some are summed twice. */
+ * Products of codes are exact in 16 bits, and so are those of x - zero_point, |255| at most, and
+ * weights. Where the outputs are no multiple of a block, the last one begins earlier, and some are
+ * summed twice. */
 #if defined(__ARM_FEATURE_MVE)
 
 #include "depthwise_conv2d.h"
@@ -10,60 +11,105 @@
 
 enum { LANES = 8 };
 
-/* sums (LANES,) += (x - zero_point)*weights; val[0] has the even lanes, val[1] the odd ones. */
-static inline int32x4x2_t add_products(int32x4x2_t sums, int16x8_t x, int16_t zero_point,
-                                       const int8_t *weights)
+/* From cell to cell, and from behind the last one of a row to the first of the next. */
+struct steps {
+    ptrdiff_t x_cell;
+    ptrdiff_t weights_cell;
+    ptrdiff_t x_row;
+    ptrdiff_t weights_row;
+};
+
+static struct steps steps_of(const struct npu_window *window)
 {
-    const int16x8_t values = vsubq_n_s16(x, zero_point), w = vldrbq_s16(weights);
-    sums.val[0] = vaddq_s32(sums.val[0], vmullbq_int_s16(values, w));
-    sums.val[1] = vaddq_s32(sums.val[1], vmulltq_int_s16(values, w));
-    return sums;
+    const ptrdiff_t columns = (ptrdiff_t)window->columns;
+    struct steps steps = {(ptrdiff_t)window->x_column, (ptrdiff_t)window->weights_column, 0, 0};
+    steps.x_row = (ptrdiff_t)window->x_row - columns * steps.x_cell;
+    steps.weights_row = (ptrdiff_t)window->weights_row - columns * steps.weights_cell;
+    return steps;
 }
 
-/* The sums of the outputs o .. o + 2*LANES - 1, M = 1. */
-static void sum_two_blocks(const struct npu_window *window, size_t o, int16_t zero_point,
-                           const int32_t *bias, int32_t *acc)
+/* The first output of the block that is to begin at `next`: earlier if it would not fit. */
+static inline size_t block_at(size_t next, size_t block, size_t outputs)
 {
-    int32x4x2_t low = vld2q_s32(&bias[o]), high = vld2q_s32(&bias[o + LANES]);
-    for (size_t row = 0; row < window->rows; row++) {
-        const int8_t *x = &window->x[row * window->x_row + o];
-        const int8_t *w = &window->weights[row * window->weights_row + o];
-        for (size_t column = window->columns; column > 0; column--) {
-            low = add_products(low, vldrbq_s16(x), zero_point, w);
-            high = add_products(high, vldrbq_s16(x + LANES), zero_point, w + LANES);
-            x += window->x_column;
-            w += window->weights_column;
-        }
-    }
-    vst2q_s32(&acc[o], low);
-    vst2q_s32(&acc[o + LANES], high);
+    return next + block <= outputs ? next : outputs - block;
 }
 
-/* The sums of the outputs o .. o + LANES - 1, whose channels of x are `channel`. */
-static void sum_block(const struct npu_window *window, size_t o, uint16x8_t channel,
-                      int16_t zero_point, const int32_t *bias, int32_t *acc)
+/* acc (outputs,) = bias + sums of x*weights, M = 1, 2*LANES outputs or more. */
+static void sum_wide_blocks(const struct npu_window *window, size_t outputs, const int32_t *bias,
+                            int32_t *acc)
 {
-    int32x4x2_t sums = vld2q_s32(&bias[o]);
-    for (size_t row = 0; row < window->rows; row++) {
-        const int8_t *x = &window->x[row * window->x_row];
-        const int8_t *w = &window->weights[row * window->weights_row + o];
-        for (size_t column = window->columns; column > 0; column--) {
-            sums = add_products(sums, vldrbq_gather_offset_s16(x, channel), zero_point, w);
-            x += window->x_column;
-            w += window->weights_column;
+    const struct steps steps = steps_of(window);
+    const size_t rows = window->rows, columns = window->columns;
+    for (size_t next = 0; next < outputs; next += 2 * LANES) {
+        const size_t o = block_at(next, 2 * LANES, outputs);
+        const int8_t *x = window->x + o, *w = window->weights + o;
+        /* lane i of sum k belongs to output 4*i + k, as the products of bytes fall */
+        const uint32x4_t fourth = vidupq_n_u32((uint32_t)o, 4);
+        int32x4_t sum0 = vldrwq_gather_shifted_offset_s32(bias, fourth);
+        int32x4_t sum1 = vldrwq_gather_shifted_offset_s32(bias + 1, fourth);
+        int32x4_t sum2 = vldrwq_gather_shifted_offset_s32(bias + 2, fourth);
+        int32x4_t sum3 = vldrwq_gather_shifted_offset_s32(bias + 3, fourth);
+        for (size_t row = rows; row > 0; row--) {
+            for (size_t column = columns; column > 0; column--) {
+                const int8x16_t codes = vld1q_s8(x), weights = vld1q_s8(w);
+                const int16x8_t even = vmullbq_int_s8(codes, weights);
+                const int16x8_t odd = vmulltq_int_s8(codes, weights);
+                sum0 = vaddq_s32(sum0, vmovlbq_s16(even));
+                sum1 = vaddq_s32(sum1, vmovlbq_s16(odd));
+                sum2 = vaddq_s32(sum2, vmovltq_s16(even));
+                sum3 = vaddq_s32(sum3, vmovltq_s16(odd));
+                x += steps.x_cell;
+                w += steps.weights_cell;
+            }
+            x += steps.x_row;
+            w += steps.weights_row;
         }
+        vstrwq_scatter_shifted_offset_s32(acc, fourth, sum0);
+        vstrwq_scatter_shifted_offset_s32(acc + 1, fourth, sum1);
+        vstrwq_scatter_shifted_offset_s32(acc + 2, fourth, sum2);
+        vstrwq_scatter_shifted_offset_s32(acc + 3, fourth, sum3);
     }
-    vst2q_s32(&acc[o], sums);
 }
 
 /* The channels of the outputs o .. o + LANES - 1: o div M. */
 static uint16x8_t channels_of(size_t o, size_t multiplier)
 {
     uint16_t channel[LANES];
+    if (multiplier == 1) {
+        return vidupq_n_u16((uint32_t)o, 1);
+    }
     for (size_t i = 0; i < LANES; i++) {
         channel[i] = (uint16_t)((o + i) / multiplier);
     }
     return vld1q_u16(channel);
+}
+
+/* acc (outputs,) = bias + sums of (x - zero_point)*weights, LANES outputs or more. */
+static void sum_blocks(const struct npu_window *window, size_t outputs, size_t multiplier,
+                       int32_t zero_point, const int32_t *bias, int32_t *acc)
+{
+    const struct steps steps = steps_of(window);
+    const size_t rows = window->rows, columns = window->columns;
+    for (size_t next = 0; next < outputs; next += LANES) {
+        const size_t o = block_at(next, LANES, outputs);
+        const uint16x8_t channel = channels_of(o, multiplier);
+        const int8_t *x = window->x, *w = window->weights + o;
+        int32x4x2_t sums = vld2q_s32(&bias[o]);
+        for (size_t row = rows; row > 0; row--) {
+            for (size_t column = columns; column > 0; column--) {
+                const int16x8_t codes = vldrbq_gather_offset_s16(x, channel);
+                const int16x8_t values = vsubq_n_s16(codes, (int16_t)zero_point);
+                const int16x8_t weights = vldrbq_s16(w);
+                sums.val[0] = vaddq_s32(sums.val[0], vmullbq_int_s16(values, weights));
+                sums.val[1] = vaddq_s32(sums.val[1], vmulltq_int_s16(values, weights));
+                x += steps.x_cell;
+                w += steps.weights_cell;
+            }
+            x += steps.x_row;
+            w += steps.weights_row;
+        }
+        vst2q_s32(&acc[o], sums);
+    }
 }
 
 /* One output, where there are fewer than a block. */
@@ -87,19 +133,13 @@ void npu_depthwise_sums(const struct npu_window *window, size_t channels, size_t
                         int32_t zero_point, const int32_t *bias, int32_t *acc)
 {
     const size_t outputs = channels * multiplier;
-    const size_t block = multiplier == 1 && outputs >= 2 * LANES ? 2 * LANES : LANES;
-    if (outputs < LANES) {
+    if (outputs >= 2 * LANES && multiplier == 1 && zero_point == 0) {
+        sum_wide_blocks(window, outputs, bias, acc);
+    } else if (outputs >= LANES) {
+        sum_blocks(window, outputs, multiplier, zero_point, bias, acc);
+    } else {
         for (size_t o = 0; o < outputs; o++) {
             acc[o] = sum_one(window, o, multiplier, zero_point, bias[o]);
-        }
-        return;
-    }
-    for (size_t next = 0; next < outputs; next += block) {
-        const size_t o = next + block <= outputs ? next : outputs - block;
-        if (block == 2 * LANES) {
-            sum_two_blocks(window, o, (int16_t)zero_point, bias, acc);
-        } else {
-            sum_block(window, o, channels_of(o, multiplier), (int16_t)zero_point, bias, acc);
         }
     }
 }

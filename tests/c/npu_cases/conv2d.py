@@ -24,6 +24,12 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
         yield _pointwise(random, depth)
         yield from _dots(random, depth, int(random.integers(1, 8)))
     yield from _dots(random, 0, 2)
+    for n in (0, 1, 15, 16, 17, 40):
+        codes, value = drawn.codes(random, (n,)), int(random.integers(-128, 128))
+        more = {"to": written(codes), "from": codes, "n": n}
+        yield Case("npu_copy_codes", more, {"to": codes})
+        filled = np.full(n, value, np.int8)
+        yield Case("npu_fill_codes", {"to": codes, "value": value, "n": n}, {"to": filled})
     yield _outside(random)
     yield from _geometry(random)
     for start in range(-9, 10):

@@ -29,7 +29,7 @@ def call(op: str, arguments: Sequence[Any], expected: np.ndarray | None = None) 
     given = _operands(arguments) | {"y": written(expected)}
     results = {"y": expected.reshape(-1), "acc": SCRATCH}
     g = arguments[3]
-    given["acc"] = np.full((1 + POSITIONS) * g.o if op == "conv2d" else g.o, 7, np.int32)
+    given["acc"] = np.full((1 if op == "fully_connected" else 1 + POSITIONS) * g.o, 7, np.int32)
     if op == "conv2d":
         given["patch"] = _patch(g)
         results |= {} if given["patch"] is None else {"patch": SCRATCH}
