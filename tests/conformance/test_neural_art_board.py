@@ -6,17 +6,14 @@ inputs a board was given, its outputs, and s0, the one number that no rule gives
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import h5py
 import numpy as np
 import pytest
+from conformance.board import FILE, fitted_s0, graph_of, layer_of
 from conformance.goldens import parameters, path_of
 
 import npusim
 from npusim.neural_art.stored import read
-
-FILE = "neural_art_board_dumps.h5"
 
 # case: outputs that differ from the board's when all ties go (up, to even)
 KNOWN_TIES = {
@@ -27,7 +24,6 @@ KNOWN_TIES = {
     "conv2d_64f_3x3": (0, 7),
     "conv2d_pool": (0, 0),
 }
-CONVOLUTION = ("conv2d", "depthwise_conv2d")
 
 
 def _cases(file: h5py.File) -> list:
@@ -38,33 +34,12 @@ def _known(file: h5py.File) -> list:
     return [param for param in _cases(file) if param.id in KNOWN_TIES]
 
 
-def graph_of(case: str, folder: Path, **given) -> npusim.Graph:
-    """The case's model under neural-art; its convolution is given `given`."""
-    path = folder / f"{case}.tflite"
-    with h5py.File(path_of(FILE), "r") as file:
-        path.write_bytes(file[case]["tflite"][...].tobytes())
-    ties = {"*": {"ties": given.pop("ties", "away")}}
-    layer = layer_of(npusim.load(path)).name
-    return npusim.load(path, profile="neural-art", parameters={layer: given, **ties})
-
-
-def layer_of(graph: npusim.Graph) -> npusim.Node:
-    """The one convolution."""
-    (layer,) = [node for node in graph.nodes if node.op in CONVOLUTION]
-    return layer
-
-
 def differing(case: str, graph: npusim.Graph) -> int:
     """How many of the board's outputs differ."""
     with h5py.File(path_of(FILE), "r") as file:
         x, board = file[case]["inputs"][...], file[case]["board"][...]
     y = npusim.Session(graph, threads=1).run(x)
     return int(np.sum(y.reshape(board.shape) != board))
-
-
-def fitted_s0(case: str) -> int:
-    with h5py.File(path_of(FILE), "r") as file:
-        return int(file[case]["derived"].attrs["s0"])
 
 
 @pytest.fixture(params=["numpy", "portable"])

@@ -18,6 +18,9 @@ from .arguments import struct, written
 def cases(random: np.random.Generator) -> Iterator[Case]:
     yield _fully_connected(random, 2**16 + 1)
     yield _longest_sum()
+    for first, second, count, offset in ((127, -128, 257, -60), (-128, 127, 259, 900)):
+        for bits in (16, 24):
+            yield _saturating_pieces(first, second, count, offset, bits)
     for ties in TIES:
         for n in (0, 1, 2, 7, 8, 15, 20, 31, 32, 40, 62):
             yield from _shifts(random, n, ties)
@@ -95,6 +98,18 @@ def _longest_sum() -> Case:
     r = NeuralArt(one, 0 * one, runs((1,), (1,), (i,)), 20, 0, 6, 1, 16, 0, 0, 0, -128, 127)
     x, weights = np.full((1, i), 127, np.int8), np.full((1, i), -128, np.int8)
     return fully_connected(x, weights, FullyConnected(1, i, 1, -128), r)
+
+
+def _saturating_pieces(first: int, second: int, count: int, offset: int, bits: int) -> Case:
+    """400 products that leave 24 bits, then about as much with the other sign, plus an offset."""
+    one = np.ones(1, np.int32)
+    pieces = runs((1,), (1,), (400, 400))
+    r = NeuralArt(one, offset * one, pieces, 0, 0, 0, 1, bits, 0, 0, 0, -128, 127)
+    weights = np.zeros((1, 800), np.int8)
+    weights[0, :400], weights[0, 400 : 400 + count] = first, second
+    return fully_connected(
+        np.full((1, 800), 127, np.int8), weights, FullyConnected(1, 800, 1, -128), r
+    )
 
 
 def _shifts(random: np.random.Generator, n: int, ties: str) -> Iterator[Case]:
