@@ -26,8 +26,9 @@ C_ONLY = {
     "npu_shift_left_wrapping", "npu_requantize",
     "npu_is_pointwise", "npu_conv2d_depth", "npu_conv2d_patch", "npu_conv2d_acc",
     "npu_first_tap", "npu_end_tap", "npu_start_sums", "npu_dot_block", "npu_dot_row",
-    "npu_fill_codes", "npu_copy_codes", "npu_depthwise_sums", "npu_add_codes",
-    "npu_total_of_codes", "npu_raise_codes", "npu_add_to", "npu_multiply_by", "npu_move",
+    "npu_fill_codes", "npu_copy_codes",
+    "npu_depthwise_sums", "npu_add_codes", "npu_total_of_codes", "npu_raise_codes", "npu_add_to",
+    "npu_multiply_by", "npu_move",
 }  # fmt: skip
 C_ONLY_STRUCTS = {"npu_window"}
 # Python functions with no namesake, by module: one loop for each rule, which C chooses inside;
