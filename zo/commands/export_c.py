@@ -11,6 +11,7 @@ from npusim.constants import find_constant
 from npusim.export import TARGETS
 from npusim.export.folder import require_empty
 from npusim.head import until_logits, with_features
+from npusim.progress_bar import bar
 
 from ..classifier import find_classifier
 from ..data import load, split, to_input
@@ -18,7 +19,6 @@ from ..export import Project, Task, export_training
 from ..options import Options as Settings
 from .arguments import DATA, JSON, MODEL, PIXELS, Command, Options, normalization
 from .origin import origin_of
-from .progress import bar
 from .train_checks import check_classes
 from .train_options import METHOD, RUN, SAMPLES, chosen_method, chosen_schedule
 

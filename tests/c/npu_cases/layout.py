@@ -17,8 +17,7 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
     for permutation in permutations(range(4)):
         yield shaped.transpose(_array(random, (3, 4, 2, 5)), permutation)
     for n in (0, 1, 100):
-        x = drawn.codes(random, (n,))
-        yield Case("npu_move", {"x": x, "y": ~x, "n": n}, {"y": x})
+        yield shaped.move(drawn.codes(random, (n,)))
     for _ in range(30):
         yield from _rows(random)
 

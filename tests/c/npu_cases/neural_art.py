@@ -18,6 +18,9 @@ from .arguments import struct, written
 def cases(random: np.random.Generator) -> Iterator[Case]:
     yield _fully_connected(random, 2**16 + 1)
     yield _longest_sum()
+    for first, second, count, offset in ((127, -128, 257, -60), (-128, 127, 259, 900)):
+        for bits in (16, 24):
+            yield _saturating_pieces(first, second, count, offset, bits)
     for ties in TIES:
         for n in (0, 1, 2, 7, 8, 15, 20, 31, 32, 40, 62):
             yield from _shifts(random, n, ties)
@@ -37,8 +40,7 @@ def _conv2d(random: np.random.Generator) -> Case:
     slabs = _parts(random, inputs)
     r = drawn.neural_art(random, g.o, _parts(random, g.kh), _parts(random, g.kw), slabs)
     weights = drawn.codes(random, (g.o, g.kh, g.kw, inputs))
-    scratch = {"patch": np.full(g.kh * g.kw * inputs, 77, np.int16)}
-    return _convolution("conv2d", random, weights, g, r, scratch)
+    return conv2d(drawn.codes(random, (g.n, g.h, g.w, g.c)), weights, g, r)
 
 
 def _depthwise_conv2d(random: np.random.Generator) -> Case:
@@ -46,23 +48,7 @@ def _depthwise_conv2d(random: np.random.Generator) -> Case:
     g = drawn.conv2d(random, 1, c, c * multiplier)
     r = drawn.neural_art(random, g.o, _parts(random, g.kh), _parts(random, g.kw))
     weights = drawn.codes(random, (1, g.kh, g.kw, g.o))
-    scratch = {name: np.full(g.o, 77, np.int64) for name in ("acc", "partial")}
-    return _convolution("depthwise_conv2d", random, weights, g, r, scratch)
-
-
-def _convolution(
-    name: str,
-    random: np.random.Generator,
-    weights: np.ndarray,
-    g: Conv2d,
-    r: NeuralArt,
-    scratch: dict[str, Any],
-) -> Case:
-    x = drawn.codes(random, (g.n, g.h, g.w, g.c))
-    y = reference.FUNCTIONS[name](x, weights, g, r)
-    given = {"x": x.reshape(-1), "weights": weights.reshape(-1), "g": struct(g), "r": tail(r)}
-    changed = {"y": y, **dict.fromkeys(scratch, SCRATCH)}
-    return Case(f"npu_neural_art_{name}", {**given, "y": written(y), **scratch}, changed)
+    return depthwise_conv2d(drawn.codes(random, (g.n, g.h, g.w, g.c)), weights, g, r)
 
 
 def _fully_connected(random: np.random.Generator, i: int) -> Case:
@@ -74,12 +60,36 @@ def _fully_connected(random: np.random.Generator, i: int) -> Case:
     return fully_connected(drawn.codes(random, (n, i)), drawn.codes(random, (o, i)), g, r)
 
 
+def conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt) -> Case:
+    patch = np.full(weights[0].size, 77, np.int16)
+    return _layer("conv2d", x, weights, g, r, {"patch": patch})
+
+
+def depthwise_conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt) -> Case:
+    sums = {name: np.full(g.o, 77, np.int64) for name in ("acc", "partial")}
+    return _layer("depthwise_conv2d", x, weights, g, r, sums)
+
+
 def fully_connected(x: np.ndarray, weights: np.ndarray, g: FullyConnected, r: NeuralArt) -> Case:
-    """The call of a layer."""
-    y = reference.fully_connected(x, weights, g, r)
+    return _layer("fully_connected", x, weights, g, r, {"patch": np.full(g.i, 77, np.int16)})
+
+
+FUNCTIONS = {f.__name__: f for f in (conv2d, depthwise_conv2d, fully_connected)}
+"""Calls of layers, by the names of the reference."""
+
+
+def _layer(
+    name: str,
+    x: np.ndarray,
+    weights: np.ndarray,
+    g: Conv2d | FullyConnected,
+    r: NeuralArt,
+    scratch: dict[str, np.ndarray],
+) -> Case:
+    y = reference.FUNCTIONS[name](x, weights, g, r)
     given = {"x": x.reshape(-1), "weights": weights.reshape(-1), "g": struct(g), "r": tail(r)}
-    given |= {"y": written(y), "patch": np.full(g.i, 77, np.int16)}
-    return Case("npu_neural_art_fully_connected", given, {"y": y, "patch": SCRATCH})
+    changed = {"y": y, **dict.fromkeys(scratch, SCRATCH)}
+    return Case(f"npu_neural_art_{name}", {**given, "y": written(y), **scratch}, changed)
 
 
 def _longest_sum() -> Case:
@@ -88,6 +98,18 @@ def _longest_sum() -> Case:
     r = NeuralArt(one, 0 * one, runs((1,), (1,), (i,)), 20, 0, 6, 1, 16, 0, 0, 0, -128, 127)
     x, weights = np.full((1, i), 127, np.int8), np.full((1, i), -128, np.int8)
     return fully_connected(x, weights, FullyConnected(1, i, 1, -128), r)
+
+
+def _saturating_pieces(first: int, second: int, count: int, offset: int, bits: int) -> Case:
+    """400 products that leave 24 bits, then about as much with the other sign, plus an offset."""
+    one = np.ones(1, np.int32)
+    pieces = runs((1,), (1,), (400, 400))
+    r = NeuralArt(one, offset * one, pieces, 0, 0, 0, 1, bits, 0, 0, 0, -128, 127)
+    weights = np.zeros((1, 800), np.int8)
+    weights[0, :400], weights[0, 400 : 400 + count] = first, second
+    return fully_connected(
+        np.full((1, 800), 127, np.int8), weights, FullyConnected(1, 800, 1, -128), r
+    )
 
 
 def _shifts(random: np.random.Generator, n: int, ties: str) -> Iterator[Case]:

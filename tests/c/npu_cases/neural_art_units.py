@@ -6,6 +6,7 @@ import numpy as np
 from kernels import drawn
 
 from npusim import strides
+from npusim.kernels.structs import NeuralArtAdd, NeuralArtMean
 from npusim.reference import neural_art as reference
 
 from ..records import SCRATCH, Case
@@ -16,27 +17,28 @@ from .shapes import broadcasting
 
 
 def cases(random: np.random.Generator) -> Iterator[Case]:
-    yield _add(random, *EVERY_PAIR)
+    yield add(*EVERY_PAIR, drawn.neural_art_add(random))
 
 
 def fuzz(random: np.random.Generator, count: int) -> Iterator[Case]:
     for _ in range(count):
-        yield _add(random, *(drawn.codes(random, shape) for shape in broadcasting(random)))
-        yield _mean(random)
+        a, b = (drawn.codes(random, shape) for shape in broadcasting(random))
+        yield add(a, b, drawn.neural_art_add(random))
+        n, h, w, c = (int(v) for v in random.integers(1, (4, 9, 9, 40)))
+        x = drawn.codes(random, (n, h, w, c))
+        yield mean(x, drawn.neural_art_mean(random, h * w, c))
 
 
-def _add(random: np.random.Generator, a: np.ndarray, b: np.ndarray) -> Case:
-    p = drawn.neural_art_add(random)
+def add(a: np.ndarray, b: np.ndarray, p: NeuralArtAdd) -> Case:
     y = reference.add(a, b, p)
     walk = steps(strides.broadcast(a.shape, b.shape, y.shape), "a_strides", "b_strides")
     given = {"a": a.reshape(-1), "b": b.reshape(-1), "p": struct(p), **walk, "y": written(y)}
     return Case("npu_neural_art_add", given, {"y": y})
 
 
-def _mean(random: np.random.Generator) -> Case:
-    n, h, w, c = (int(v) for v in random.integers(1, (4, 9, 9, 40)))
-    x, p = drawn.codes(random, (n, h, w, c)), drawn.neural_art_mean(random, h * w, c)
+def mean(x: np.ndarray, p: NeuralArtMean) -> Case:
+    """x (N, H, W, C)"""
     y = reference.mean(x, (1, 2), p)
     given = {"x": x.reshape(-1), "p": struct(p), "y": written(y), "n": y.size}
-    sums = np.full(c, 77, np.int32)
+    sums = np.full(p.channels, 77, np.int32)
     return Case("npu_neural_art_mean", {**given, "sums": sums}, {"y": y, "sums": SCRATCH})

@@ -46,14 +46,15 @@ def _around_ties(
 
 
 def _any_float(random: np.random.Generator, dtype: type) -> Case:
-    """Random bits: subnormal, huge, infinite and NaN among them; half of them of a code's size."""
+    """Random bits: subnormal, huge, infinite and NaN among them; ties, and what is near them."""
     n = int(random.integers(1, 60))
     scale = _scale(random)
+    steps = random.integers(-150, 150, n) + random.choice([0.5, 0.5, 0.25], n)
     with np.errstate(over="ignore"):
-        near = (random.normal(0, 100, n) * np.float64(scale)).astype(np.float32)
+        near = (steps * np.float64(scale)).astype(np.float32)
     bits = random.integers(0, 2**32, n, np.uint32).view(np.float32)
-    x = np.where(random.random(n) < 0.5, near, bits)
-    x = np.concatenate([x, random.choice(SPECIAL, 4)])
+    x = np.where(random.random(n) < 0.7, near, bits)
+    x = np.where(random.random(n) < 0.1, random.choice(SPECIAL, n), x)
     p = Quantize(scale, _zero_point(random, dtype), _rounding(random, QUANTIZE))
     return shaped.quantize(x, p, dtype)
 

@@ -104,6 +104,11 @@ def transpose(x: np.ndarray, permutation: Sequence[int]) -> Case:
     return Case("npu_transpose", given, {"y": as_bytes(y)})
 
 
+def move(x: np.ndarray) -> Case:
+    memory = as_bytes(x)
+    return Case("npu_move", {"x": memory, "y": written(memory), "n": memory.size}, {"y": memory})
+
+
 FUNCTIONS: Mapping[str, Callable[..., Case]] = {
     f.__name__: f
     for f in (add, mul, add_xnnpack, rescale, rescale_xnnpack, quantize, dequantize,
