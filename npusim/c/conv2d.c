@@ -138,16 +138,43 @@ void npu_dot_block(const int8_t *patch, size_t depth, const int8_t *weights, siz
     }
 }
 
+/* One output. */
+static int32_t dot_one(const int8_t *patch, int32_t zero_point, size_t depth, const int8_t *weights,
+                       int32_t bias)
+{
+    int32_t sum = bias;
+    for (size_t i = 0; i < depth; i++) {
+        sum = npu_add_wrapping(sum, (patch[i] - zero_point) * weights[i]);
+    }
+    return sum;
+}
+
+/* Three outputs, for which x is read once. */
+static void dot_three(const int8_t *patch, int32_t zero_point, size_t depth, const int8_t *weights,
+                      const int32_t *bias, int32_t *acc)
+{
+    const int8_t *const w0 = weights, *const w1 = w0 + depth, *const w2 = w1 + depth;
+    int32_t sum0 = bias[0], sum1 = bias[1], sum2 = bias[2];
+    for (size_t i = 0; i < depth; i++) {
+        const int32_t value = patch[i] - zero_point;
+        sum0 = npu_add_wrapping(sum0, value * w0[i]);
+        sum1 = npu_add_wrapping(sum1, value * w1[i]);
+        sum2 = npu_add_wrapping(sum2, value * w2[i]);
+    }
+    acc[0] = sum0;
+    acc[1] = sum1;
+    acc[2] = sum2;
+}
+
 void npu_dot_row(const int8_t *patch, int32_t zero_point, size_t depth, const int8_t *weights,
                  size_t outputs, const int32_t *bias, int32_t *acc)
 {
-    for (size_t o = 0; o < outputs; o++) {
-        int32_t sum = bias[o];
-        for (size_t i = 0; i < depth; i++) {
-            sum = npu_add_wrapping(sum, (patch[i] - zero_point) * weights[i]);
-        }
-        acc[o] = sum;
-        weights += depth;
+    size_t o = 0;
+    for (; o + 3 <= outputs; o += 3) {
+        dot_three(patch, zero_point, depth, &weights[o * depth], &bias[o], &acc[o]);
+    }
+    for (; o < outputs; o++) {
+        acc[o] = dot_one(patch, zero_point, depth, &weights[o * depth], bias[o]);
     }
 }
 

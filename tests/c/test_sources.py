@@ -92,14 +92,24 @@ def test_headers_stand_alone(tmp_path, header):
     compile_to(tmp_path, alone, f"-I{header.parent}")
 
 
-def test_the_example_of_the_page_compiles(tmp_path):
+# what an example's file declares before it
+PROTOTYPES = {
+    "step.h": "enum zo_status train_batch(void *, const int32_t *, size_t, uint32_t, int32_t,\n"
+    "    int64_t *);",
+    "fully_connected.h": "void run_head(const int8_t *, int8_t *);",
+}
+
+
+def test_the_examples_of_the_page_compile(tmp_path):
     require("gcc")
     page = (Path(__file__).resolve().parents[2] / "docs" / "c.md").read_text("utf-8")
-    (example,) = re.findall(r"```c\n(.*?)```", page, re.S)
-    source = tmp_path / "example.c"
-    prototype = "enum zo_status train_batch(void *, const int32_t *, size_t, uint32_t, int32_t,\n"
-    source.write_text(f'#include "step.h"\n{prototype}    int64_t *);\n{example}')
-    compile_to(tmp_path, source, f"-I{Path(zo.__file__).parent / 'c'}")
+    examples = re.findall(r"```c\n(.*?)```", page, re.S)
+    assert len(examples) == len(PROTOTYPES)
+    folders = [f"-I{path}" for path in sorted({header.parent for header in HEADERS})]
+    for (header, prototype), example in zip(PROTOTYPES.items(), examples, strict=True):
+        source = tmp_path / "example.c"
+        source.write_text(f'#include "{header}"\n{prototype}\n{example}')
+        compile_to(tmp_path, source, *folders)
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
