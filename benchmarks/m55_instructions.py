@@ -30,6 +30,7 @@ from c.cases import arguments
 from c.records import Case, encode
 from c.toolchain import FIRMWARE, RULES, TARGETS, Code, Runner, code
 from kernel_calls import kernel_calls
+from unweighted_calls import unweighted_calls
 
 SEED = 20261202
 SAMPLES = (8, 64)
@@ -126,9 +127,9 @@ def measure(kind: str, folder: Path, weights: int) -> dict[str, float]:
 
 
 def measure_kernels(kind: str, folder: Path) -> dict[str, float]:
-    """Instructions of everything in `kernel_calls`."""
+    """Instructions of everything in `kernel_calls` and `unweighted_calls`."""
     counter = Counter(kind, code(npusim.c_sources()), folder)
-    made = kernel_calls()
+    made = kernel_calls() | unweighted_calls()
     return {what: round(counter.count(case) / times, 3) for what, (case, times) in made.items()}
 
 

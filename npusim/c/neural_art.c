@@ -34,21 +34,6 @@ static int8_t code(int64_t r0, int32_t o, const struct npu_neural_art *r)
     return (int8_t)npu_clamp(r2, r->act_min, r->act_max);
 }
 
-/* sum of a[i]*b[i] over i < n */
-static int64_t dot(const int16_t *a, const int8_t *b, int32_t n)
-{
-    int64_t sum = 0;
-    for (int32_t done = 0; done < n; done += SAFE_PRODUCTS) {
-        const int32_t end = n - done < SAFE_PRODUCTS ? n : done + SAFE_PRODUCTS;
-        int32_t part = 0;
-        for (int32_t i = done; i < end; i++) {
-            part += a[i] * b[i];
-        }
-        sum += part;
-    }
-    return sum;
-}
-
 /* r0 of one output with these weights. */
 static int64_t reduced_sum(const int16_t *patch, const int8_t *weights,
                            const struct npu_neural_art *r)
@@ -56,7 +41,7 @@ static int64_t reduced_sum(const int16_t *patch, const int8_t *weights,
     int64_t acc = 0, partial = 0;
     for (size_t s = 0; s < r->run_count; s++) {
         const int32_t *const run = &r->runs[3 * s];
-        acc += dot(&patch[run[0]], &weights[run[0]], run[1]);
+        acc += npu_neural_art_dot(&patch[run[0]], &weights[run[0]], (size_t)run[1]);
         if (run[2]) {
             partial = folded(acc, partial, r);
             acc = 0;
@@ -182,3 +167,21 @@ void npu_neural_art_fully_connected(const int8_t *x, const int8_t *weights,
         }
     }
 }
+
+#if !defined(__ARM_FEATURE_MVE)
+
+int64_t npu_neural_art_dot(const int16_t *a, const int8_t *b, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t done = 0; done < n; done += SAFE_PRODUCTS) {
+        const size_t end = n - done < SAFE_PRODUCTS ? n : done + SAFE_PRODUCTS;
+        int32_t part = 0;
+        for (size_t i = done; i < end; i++) {
+            part += a[i] * b[i];
+        }
+        sum += part;
+    }
+    return sum;
+}
+
+#endif

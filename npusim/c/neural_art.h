@@ -41,4 +41,7 @@ void npu_neural_art_fully_connected(const int8_t *x, const int8_t *weights,
                                     const struct npu_fully_connected *g,
                                     const struct npu_neural_art *r, int8_t *y, int16_t *patch);
 
+/* The hot loop of conv2d and fully_connected: the exact sum of a (n,) times b (n,), |a| <= 255. */
+int64_t npu_neural_art_dot(const int16_t *a, const int8_t *b, size_t n);
+
 #endif

@@ -9,14 +9,14 @@ enum { CODES = 16 };
 
 void npu_raise_codes(const int8_t *x, size_t n, int8_t *y)
 {
-    size_t i = 0;
-    for (; i + CODES <= n; i += CODES) {
-        vst1q_s8(&y[i], vmaxq_s8(vld1q_s8(&y[i]), vld1q_s8(&x[i])));
+    for (size_t left = n / CODES; left > 0; left--) {
+        vst1q_s8(y, vmaxq_s8(vld1q_s8(y), vld1q_s8(x)));
+        x += CODES;
+        y += CODES;
     }
-    if (i < n) {
-        const mve_pred16_t rest = vctp8q((uint32_t)(n - i));
-        const int8x16_t codes = vld1q_z_s8(&x[i], rest);
-        vst1q_p_s8(&y[i], vmaxq_s8(vld1q_z_s8(&y[i], rest), codes), rest);
+    if (n % CODES != 0) {
+        const mve_pred16_t rest = vctp8q((uint32_t)(n % CODES));
+        vst1q_p_s8(y, vmaxq_s8(vld1q_z_s8(y, rest), vld1q_z_s8(x, rest)), rest);
     }
 }
 

@@ -3,10 +3,10 @@
  *     quantize     y = round(x / scale) + zero_point, saturated; NaN gives the lowest code
  *     dequantize   y = scale * (x - zero_point)
  *
- * The only kernels that compute with real numbers. They need IEEE 754 arithmetic, subnormal numbers
- * included: FPSCR as after reset, no -ffast-math, no fused multiply-add (-ffp-contract=off), and on
- * cores with Helium no float vectors, which flush subnormal numbers to zero
- * (-fno-tree-vectorize above -O2).
+ * The only kernels that compute with real numbers: in float, NPU_DOUBLE_AWAY in double. They need
+ * IEEE 754 arithmetic, subnormal numbers included: FPSCR as after reset, no -ffast-math, no fused
+ * multiply-add (-ffp-contract=off), and on cores with Helium no float vectors, which flush subnormal
+ * numbers to zero (above -O2, -fno-tree-vectorize).
  * Twin of npusim/kernels/quantize.py. Sources: TFLite reference_ops::AffineQuantize and Dequantize,
  * their forms for x86 in optimized_ops; XNNPACK f32-qs8-vcvt. */
 #ifndef NPU_QUANTIZE_H

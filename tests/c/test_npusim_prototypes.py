@@ -28,7 +28,7 @@ C_ONLY = {
     "npu_first_tap", "npu_end_tap", "npu_start_sums", "npu_dot_block", "npu_dot_row",
     "npu_fill_codes", "npu_copy_codes",
     "npu_depthwise_sums", "npu_add_codes", "npu_total_of_codes", "npu_raise_codes", "npu_add_to",
-    "npu_multiply_by", "npu_move",
+    "npu_multiply_by", "npu_move", "npu_neural_art_dot",
 }  # fmt: skip
 C_ONLY_STRUCTS = {"npu_window"}
 # Python functions with no namesake, by module: one loop for each rule, which C chooses inside;

@@ -21,6 +21,10 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
     for first, second, count, offset in ((127, -128, 257, -60), (-128, 127, 259, 900)):
         for bits in (16, 24):
             yield _saturating_pieces(first, second, count, offset, bits)
+    for n in (0, 1, 7, 8, 9, 15, 16, 17, 33, 100):
+        a, b = random.integers(-255, 256, n).astype(np.int16), drawn.codes(random, (n,))
+        total = int(a.astype(np.int64) @ b.astype(np.int64))
+        yield Case("npu_neural_art_dot", {"a": a, "b": b, "n": n}, {"return": total})
     for ties in TIES:
         for n in (0, 1, 2, 7, 8, 15, 20, 31, 32, 40, 62):
             yield from _shifts(random, n, ties)
