@@ -57,9 +57,10 @@ def export_c(graph: Graph, name: str, inputs: Arrays, target: str = "host") -> P
         "README.md": readme(model, TARGETS[target], graph),
         **model_files(model, graph),
         "self_test.h": self_test_header(model, encoded, outputs),
-        "main.c": main_source(model, main_template()),
         **target_files(target),
     }
+    if TARGETS[target].program:
+        files["main.c"] = main_source(model, main_template())
     return Project(model, files)
 
 

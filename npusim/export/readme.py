@@ -22,15 +22,7 @@ network allocates nothing and keeps nothing between runs.
 
 It needs {needs}.
 
-```
-make
-make check
-./model in.bin out.bin
-```
-
-`make check` runs the inputs of `self_test.h` and compares every byte of the outputs. `in.bin` holds
-the inputs of any number of runs, {input_bytes:,} bytes each, one after the other; `out.bin` gets
-{output_bytes:,} bytes for each. Exit status: 0 done, 1 the self-test failed, 2 not done.
+{commands}
 
 ## In a firmware
 
@@ -75,6 +67,29 @@ of npusim, Apache-2.0 (https://www.apache.org/licenses/LICENSE-2.0). `{name}.c` 
 """
 
 
+_PROGRAM = """\
+```
+make
+make check
+./model in.bin out.bin
+```
+
+`make check` runs the inputs of `self_test.h` and compares every byte of the outputs. `in.bin` holds
+the inputs of any number of runs, {input_bytes:,} bytes each, one after the other; `out.bin` gets
+{output_bytes:,} bytes for each. Exit status: 0 done, 1 the self-test failed, 2 not done."""
+
+_LIBRARY = """\
+```
+make
+make check
+```
+
+`make` builds `libmodel.a` for a firmware to link, `make check` compiles everything. `self_test.h`
+holds inputs and the outputs they must give. With `make STEDGEAI_CORE_DIR=... ST_INCLUDES=...` ST's
+own headers take the place of the few declarations in `target/declared/`. The files of `target/`
+bring a network to ST's NPU; without it, leave them out."""
+
+
 def readme(model: Model, target: Target, source: Graph) -> str:
     """How to build it, what it takes, gives and costs, where it comes from.
 
@@ -86,8 +101,9 @@ def readme(model: Model, target: Target, source: Graph) -> str:
         about=target.about,
         needs=target.needs,
         version=__version__,
-        input_bytes=model.input_bytes,
-        output_bytes=model.output_bytes,
+        commands=(_PROGRAM if target.program else _LIBRARY).format(
+            input_bytes=model.input_bytes, output_bytes=model.output_bytes
+        ),
         signature="\n".join(signature(model, run, ";")),
         ports="\n".join(_ports(model)),
         memory="\n".join(memory_rows(model)),
@@ -101,8 +117,11 @@ def readme(model: Model, target: Target, source: Graph) -> str:
 
 
 def filled_prose(text: str) -> str:
-    """Markdown with its prose in lines of equal length."""
-    return "\n\n".join(map(_block_filled, text.split("\n\n")))
+    """Markdown with its prose in lines of equal length; code stays as it is."""
+    parts = text.split("```")
+    for k in range(0, len(parts), 2):
+        parts[k] = "\n\n".join(map(_block_filled, parts[k].split("\n\n")))
+    return "```".join(parts)
 
 
 def _block_filled(block: str) -> str:

@@ -16,31 +16,41 @@ class Target(NamedTuple):
 
     about     what it is, for the README
     needs     the programs to build and run it
-    run       how the README calls the program
-    files     folders of its files below FOLDER
+    program   whether there is a program around the model, rather than a library for a firmware
     """
 
     about: str
     needs: str
-    folder: str
+    program: bool
 
 
 TARGETS: Mapping[str, Target] = {
-    "host": Target("this computer", "a C99 compiler and make", "host"),
+    "host": Target("this computer", "a C99 compiler and make", True),
     "qemu-m55": Target(
         "a Cortex-M55 in QEMU (machine mps3-an547)",
         "arm-none-eabi-gcc with newlib, qemu-system-arm and make",
-        "qemu-m55",
+        True,
+    ),
+    "stm32n6": Target(
+        "the Cortex-M55 of an STM32N6, beside its NPU or without",
+        "arm-none-eabi-gcc with newlib and make; to link, ST's runtime and a board's firmware",
+        False,
     ),
 }
+"""By the name of their folder."""
 
 
-def target_files(name: str) -> dict[str, str]:
-    """Path in the exported folder -> text."""
-    found = {"target/host.h": FOLDER / "host.h"}
-    for path in sorted((FOLDER / TARGETS[name].folder).iterdir()):
-        beside = path.suffix == ""
-        found[path.name if beside else f"target/{path.name}"] = path
+def target_files(name: str, folder: Path = FOLDER) -> dict[str, str]:
+    """Path in the exported folder -> text.
+
+    folder   of the targets
+    """
+    root, found = folder / name, {}
+    for path in sorted(path for path in root.rglob("*") if path.is_file()):
+        inside = path.relative_to(root).as_posix()
+        found[inside if path.suffix == "" else f"target/{inside}"] = path
+    if folder == FOLDER and TARGETS[name].program:
+        found["target/host.h"] = FOLDER / "host.h"
     return {name: path.read_text("utf-8") for name, path in found.items()}
 
 

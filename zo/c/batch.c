@@ -24,6 +24,9 @@ static struct zo_outputs forward(void *context, uint32_t pass)
     const struct zo_batch_memory *memory = &source->memory;
     /* the exact gradient reads the features of pass 0, which later passes must leave alone */
     int8_t *features = pass == 0 ? memory->features : NULL;
+    if (network->begin != NULL) {
+        network->begin(network->context);
+    }
     for (size_t b = 0; b < source->size; b++) {
         network->rest(network->context, live_of(source, b), &memory->logits[b * network->classes],
                       features == NULL ? NULL : &features[b * network->inputs]);

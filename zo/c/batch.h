@@ -11,13 +11,16 @@
  *
  * frozen       live (live_bytes,) of an image: what the other part reads. NULL where that reads the
  *              image itself
+ * begin        is called before the images of each pass, to bring the codes into effect where the
+ *              network reads them elsewhere; or NULL
  * rest         logits (classes,) with the codes in effect, and what the head reads, features
  *              (inputs,), unless they are NULL
- * context      is given to both
+ * context      is given to them
  * live_bytes   of one image
  * inputs       of the head, where its exact gradient trains it; else 0 */
 struct zo_network {
     void (*frozen)(void *context, const int8_t *image, int8_t *live);
+    void (*begin)(void *context);
     void (*rest)(void *context, const int8_t *live, int8_t *logits, int8_t *features);
     void *context;
     size_t live_bytes;

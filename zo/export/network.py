@@ -98,9 +98,9 @@ def network_text(network: Network) -> Iterator[str]:
     yield from _rest(network)
     yield ""
     yield "static const struct zo_network network = {"
-    yield f"    .frozen = {'run_frozen' if network.frozen else 'NULL'}, .rest = run_rest,"
-    yield f"    .live_bytes = {network.live_bytes}, .classes = {network.classes},"
-    yield f"    .inputs = {network.inputs},"
+    yield f"    .frozen = {'run_frozen' if network.frozen else 'NULL'}, .begin = NULL,"
+    yield f"    .rest = run_rest, .context = NULL, .live_bytes = {network.live_bytes},"
+    yield f"    .classes = {network.classes}, .inputs = {network.inputs},"
     yield "};"
 
 

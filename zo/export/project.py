@@ -10,7 +10,7 @@ from npusim.export.folder import write_folder
 from npusim.export.model import Model, model_of
 from npusim.export.program import filled_template
 from npusim.export.project import model_files
-from npusim.export.targets import target_files
+from npusim.export.targets import TARGETS, target_files
 
 from ..data import Dataset
 from ..options import Options
@@ -85,9 +85,10 @@ def export_training(
     files: dict[str, str | bytes] = {
         "README.md": readme(model, found, run, target, graph),
         **model_files(model, graph),
-        **_training_files(model, found),
+        **_training_files(model, found, TARGETS[target].program),
         **{f"zo/{path.name}": path.read_text("utf-8") for path in c_sources()},
         **target_files(target),
+        **target_files(target, TEMPLATES),
         "samples.bin": samples(model.graph, task.train, task.validation),
         "self_test.h": self_test_header(trajectory),
     }
@@ -103,9 +104,12 @@ def _model(graph: Graph, trainable: Sequence[str], name: str, run: Run) -> Model
     return model_of(session.graph, name, indices, head)
 
 
-def _training_files(model: Model, found: Training) -> dict[str, str]:
-    """The run, and what no run changes."""
-    templates = {path.name: path.read_text("utf-8") for path in sorted(TEMPLATES.iterdir())}
+def _training_files(model: Model, found: Training, program: bool) -> dict[str, str]:
+    """The run, and what no run changes; main.c where there is a program around it."""
+    files = sorted(path for path in TEMPLATES.iterdir() if path.is_file())
+    templates = {path.name: path.read_text("utf-8") for path in files}
+    if not program:
+        del templates["main.c"]
     marks = {
         "@NAME@": model.prefix,
         "@MACRO@": model.names.macro,

@@ -19,16 +19,7 @@ alone.
 
 It needs {needs}.
 
-```
-make
-make check
-./model out.bin
-```
-
-`make check` trains the first {epochs} and compares loss, weights, residuals and momentum after
-every step with `self_test.h`. `./model out.bin` trains the whole run and writes what it changed
-to `out.bin`, in the order of `{name}_changed`. Exit status: 0 done, 1 the self-test failed, 2 not
-done.
+{commands}
 
 ## What is trained
 
@@ -40,25 +31,26 @@ done.
 
 ## In a firmware
 
-Add all but `main.c` and `region.c` to the build, with `kernels/` and `zo/` on the include path.
-Keep `-ffp-contract=off`, and on cores with Helium `-fno-tree-vectorize`.
+Add all but `main.c` to the build, with `kernels/` and `zo/` on the include path. Keep
+`-ffp-contract=off`, and on cores with Helium `-fno-tree-vectorize`.
 
 ```c
 #include "{name}_training.h"
 
-{name}_load_training(region); /* weights from flash; samples, see samples.h */
+extern const uint8_t sample_region[]; /* made by region.c, or any other copy of samples.bin */
+
+{name}_load_training(sample_region); /* weights from flash, momentum 0, the first epoch */
 {name}_training.hooks.on_epoch = progress;
 zo_train(&{name}_training);
 ```
 
 `zo_train_epoch` trains one epoch at a time. All state is in the structs that `{name}_training`
 points at, so a checkpoint is a copy of them. The forward pass is behind the function pointers of
-`train.network` and `validation.network`: a network compiled for an NPU that reads the same
-weights takes the place of the kernels there, and the bits are the same as long as its arithmetic
-is.
+`train.network` and `validation.network`: a network compiled for an NPU takes the place of the
+kernels there, and the bits are the same as long as its arithmetic is.
 
 `samples.bin` holds {train} training and {validation} validation images. `region.c` builds it in,
-in the section `.samples`; on a board it can be written to memory-mapped flash instead, and be
+in the section `.npu_samples`; on a board it can be written to memory-mapped flash instead, and be
 replaced by other samples of the same form at any time.
 
 ## Memory
@@ -86,15 +78,66 @@ data: their licences are those of their makers.
 """
 
 
+_PROGRAM = """\
+```
+make
+make check
+./model out.bin
+```
+
+`make check` trains the first {epochs} and compares loss, weights, residuals and momentum after
+every step with `self_test.h`. `./model out.bin` trains the whole run and writes what it changed
+to `out.bin`, in the order of `{name}_changed`. Exit status: 0 done, 1 the self-test failed, 2 not
+done."""
+
+_LIBRARY = """\
+```
+make
+make check
+```
+
+`make` builds `libmodel.a` for a firmware to link, `make check` compiles everything. `self_test.h`
+holds what training must be after every step of the first {epochs}. With `make STEDGEAI_CORE_DIR=...
+ST_INCLUDES=...` ST's own headers take the place of the few declarations in `target/declared/`.
+
+`target/npu_training.h` lets the passes run on the NPU, through ST's LL_ATON runtime
+(`npu_aton_forward`), its STAI interface (`npu_stai_forward`), or any other function; without it the
+kernels run them:
+
+```c
+#include "npu_training.h"
+
+/* where the compiled network reads the weights, and how: npusim locate-weights MODEL BLOB */
+static const struct npu_region regions[] = {{
+    {{{{NULL, WEIGHTS_ADDRESS, WEIGHTS_BYTES}}, {weights}, sizeof {weights}, NULL, NULL}},
+}};
+static struct npu_training npu = {{
+    .forward = npu_aton_forward, .network = &NN_Instance_network, .regions = regions,
+    .region_count = 1,
+}};
+
+npu_aton_start(npu.network);
+npu_training_attach(&npu, &{name}_training); /* behind {name}_load_training */
+```
+
+A compiled network has its biases and scales among its coefficients: train weights alone, with
+`--no-recalibration`. The NPU's arithmetic is profile `neural-art`; under another one the bits are
+others, and training is as good as the device is close. `target/npu_memory.ld` puts samples, and
+weights of your own, into memories that the board's linker script names."""
+
+
 def readme(model: Model, training: Training, run: Run, target: str, source: Graph) -> str:
     """How to build it, what it trains, takes and costs, where it comes from."""
     about = TARGETS[target]
+    epochs = "epoch" if run.epoch == 1 else f"{run.epoch} epochs"
     text = _TEXT.format(
         name=model.prefix,
         about=about.about,
         needs=about.needs,
         version=__version__,
-        epochs="epoch" if run.epoch == 1 else f"{run.epoch} epochs",
+        commands=(_PROGRAM if about.program else _LIBRARY).format(
+            name=model.prefix, epochs=epochs, weights=_first_changed(model)
+        ),
         tensors="\n".join(_tensors(run)),
         settings=_settings(run),
         train=f"{len(run.train):,}",
@@ -104,6 +147,10 @@ def readme(model: Model, training: Training, run: Run, target: str, source: Grap
         origin="\n".join(origin_lines(source)),
     )
     return filled_prose(text)
+
+
+def _first_changed(model: Model) -> str:
+    return next(array.name for array in model.arrays if array.writable)
 
 
 def _tensors(run: Run) -> Iterator[str]:

@@ -1,4 +1,4 @@
-/* Trains @NAME@ on the samples of the linker's section .samples.
+/* Trains @NAME@ on the samples of the linker's section .npu_samples.
  *
  *     model       the self-test: the first steps, each against what zo computed
  *     model OUT   the whole run; what training changed goes to the file OUT

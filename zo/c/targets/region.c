@@ -1,6 +1,7 @@
-/* The samples that are built in. On a board, put the section `.samples` where samples.bin is
- * written to, and leave this file out of the image that is flashed with the program. */
-__asm__(".section .samples, \"a\", %progbits\n"
+/* The samples that are built in, in a section of their own, so that a linker script can put them into
+ * memory-mapped flash. Where samples.bin is written there by other means, leave this file out and
+ * hand its address to the run. */
+__asm__(".section .npu_samples, \"a\", %progbits\n"
         "    .balign 16\n"
         "    .global sample_region\n"
         "sample_region:\n"

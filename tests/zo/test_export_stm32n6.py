@@ -1,0 +1,84 @@
+"""Training exported for an STM32N6: passes go to the NPU, which reads what the CPU wrote for it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from c.toolchain import RULES, SANITIZERS, require
+from training_tasks import digits_task
+
+import zo
+from zo.export import Task, export_training
+
+BENCH = Path(__file__).parents[1] / "c" / "stm32n6" / "train_on_fake.c"
+IMAGES, VALIDATION, EPOCHS, Q, BATCH = 40, 20, 2, 3, 20
+OK, SCALES, BIAS, FEATURES = range(4)
+
+
+def exported(trainable, **settings):
+    """A run of the digit reader for the target."""
+    task = digits_task(train=IMAGES, validation=VALIDATION)
+    method = zo.Method(**settings)
+    options = zo.Options(epochs=EPOCHS, batch=BATCH, method=method)
+    return export_training(Task(task.graph, trainable, task.train, task.validation), "digits",
+                           zo.Constant(Q), options, target="stm32n6", checked=EPOCHS)  # fmt: skip
+
+
+def on_fake(project, folder, *arguments, options=()):
+    """What training says whose passes run on the fake NPU."""
+    require("gcc")
+    project.write(folder)
+    (folder / "bench.c").write_text(BENCH.read_text())
+    sources = [*folder.glob("*.c"), *folder.glob("kernels/*.c"), *folder.glob("zo/*.c")]
+    sources += [folder / "target" / f"{name}.c" for name in ("npu_training", "npu_weights",
+                                                            "npu_pack")]  # fmt: skip
+    folders = [folder, *(folder / name for name in ("kernels", "zo", "target", "target/declared"))]
+    command = ["gcc", *RULES, *options, *(f"-I{path}" for path in folders),
+               *map(str, sorted(sources)), "-o", "bench"]  # fmt: skip
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    run = subprocess.run(["./bench", *arguments], cwd=folder, capture_output=True, text=True,
+                         check=False)  # fmt: skip
+    assert run.stderr == ""
+    return run.stdout
+
+
+def test_every_step_is_zos_when_passes_run_elsewhere(tmp_path):
+    steps = EPOCHS * IMAGES // BATCH
+    passes = steps * BATCH * (1 + Q) + (1 + EPOCHS) * VALIDATION
+    said = on_fake(exported(["head"], recalibrate=False), tmp_path, options=SANITIZERS)
+    assert said == f"trained 0, npu 0, 0 of {steps} steps differ, {passes} passes\n"
+
+
+def test_failed_pass_is_told(tmp_path):
+    said = on_fake(exported(["head"], recalibrate=False), tmp_path, "7")
+    assert "npu 2," in said
+
+
+@pytest.mark.parametrize(
+    ("trainable", "settings", "status"),
+    [
+        (["head"], {}, SCALES),
+        (["head", "head/bias"], {"recalibrate": False}, BIAS),
+        (["head"], {"recalibrate": False, "exact_head": True}, FEATURES),
+    ],
+)
+def test_rejects_what_a_compiled_network_cannot_follow(trainable, settings, status, tmp_path):
+    said = on_fake(exported(trainable, **settings), tmp_path)
+    assert said == f"not attached: {status}\n"
+
+
+def test_compiles_for_the_device_against_declarations(tmp_path):
+    require("make", "arm-none-eabi-gcc")
+    exported(["head"], recalibrate=False).write(tmp_path)
+    command = ["make", "-s", "check", "all", "CFLAGS=-O2 -Werror"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "libmodel.a").exists()
+
+
+def test_readme_shows_how_a_network_is_attached():
+    text = exported(["head"], recalibrate=False).files["README.md"]
+    assert "npu_training_attach(&npu, &digits_training);" in text
+    assert "{{NULL, WEIGHTS_ADDRESS, WEIGHTS_BYTES}, digits_fully_connected_0_weights," in text
+    assert "./model" not in text
