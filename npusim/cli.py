@@ -5,7 +5,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import __version__, commands, demo_command, diff_command, golden_command
+from . import (
+    __version__,
+    commands,
+    demo_command,
+    diff_command,
+    golden_command,
+    identify_command,
+)
 from .command_line import (
     EXIT_STATUS,
     JSON,
@@ -116,7 +123,12 @@ RUN_OPTIONS: Options = {
 }
 
 
-COMMANDS = (demo_command.COMMAND, golden_command.COMMAND, diff_command.COMMAND)
+COMMANDS = (
+    demo_command.COMMAND,
+    golden_command.COMMAND,
+    diff_command.COMMAND,
+    identify_command.COMMAND,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -55,11 +55,13 @@ ORDER = [
     "models",
     "golden",
     "diff",
+    "identify",
     "demo",
     "command_line",
     "commands",
     "golden_command",
     "diff_command",
+    "identify_command",
     "demo_command",
     "cli",
 ]

@@ -97,11 +97,9 @@ def depthwise_conv2d_sums(
     x: np.ndarray, weights: np.ndarray, bias: np.ndarray, g: Conv2d, a: Accumulation | None = None
 ) -> np.ndarray:
     """What `depthwise_conv2d` requantises: accumulators int64 (N, OH, OW, C*M)."""
-    repeats = g.o // g.c
-    products = (np.repeat(cells, repeats, 3) * tap[0] for cells, tap in _taps(x, weights, g))
     if not _ordered(a):
-        return wrap(bias + sum(products), _bits(a))
-    return _accumulate(products, bias, a)
+        return wrap(bias + sum(_depthwise_conv2d_products(x, weights, g)), _bits(a))
+    return _accumulate(_depthwise_conv2d_products(x, weights, g), bias, a)
 
 
 def fully_connected_sums(
@@ -112,12 +110,21 @@ def fully_connected_sums(
     a: Accumulation | None = None,
 ) -> np.ndarray:
     """What `fully_connected` requantises: accumulators int64 (rows, O)."""
-    rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
-    wide = weights.astype(np.int64)
     if not _ordered(a):
-        return wrap(bias + rows @ wide.T, _bits(a))
-    products = (rows[:, i : i + 1] * wide[:, i] for i in range(g.i))
-    return _accumulate(products, bias, a)
+        rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
+        return wrap(bias + rows @ weights.astype(np.int64).T, _bits(a))
+    return _accumulate(_fully_connected_products(x, weights, g), bias, a)
+
+
+def products(
+    op: str, x: np.ndarray, weights: np.ndarray, g: Conv2d | FullyConnected
+) -> Iterator[np.ndarray]:
+    """What is added to the bias of a weighted operator, in the order of accumulation."""
+    if isinstance(g, FullyConnected):
+        return _fully_connected_products(x, weights, g)
+    if op == "depthwise_conv2d":
+        return _depthwise_conv2d_products(x, weights, g)
+    return _conv2d_products(x, weights, g)
 
 
 def _taps(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -152,6 +159,20 @@ def _conv2d_products(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Iterator[
     for cells, tap in _taps(x, weights, g):
         for channel in range(i):
             yield cells[..., first_channel + channel] * tap[:, channel]
+
+
+def _depthwise_conv2d_products(
+    x: np.ndarray, weights: np.ndarray, g: Conv2d
+) -> Iterator[np.ndarray]:
+    repeats = g.o // g.c
+    return (np.repeat(cells, repeats, 3) * tap[0] for cells, tap in _taps(x, weights, g))
+
+
+def _fully_connected_products(
+    x: np.ndarray, weights: np.ndarray, g: FullyConnected
+) -> Iterator[np.ndarray]:
+    rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
+    return (rows[:, i : i + 1] * weights[:, i].astype(np.int64) for i in range(g.i))
 
 
 def _ordered(a: Accumulation | None) -> bool:

@@ -1,0 +1,198 @@
+"""What a dump leaves open: alternatives for an operator, and the elements that tell them apart."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, product
+
+import numpy as np
+
+from ..diff.replay import Part, leading_to
+from ..graph import Graph
+from ..headroom import WEIGHTED
+from .approach import states_of
+from .equality import reach, thresholds
+from .hypothesis import Hypothesis, States
+from .report import Kind, Report
+from .verdict import UNDECIDED, Verdict
+
+Arrays = Mapping[str, np.ndarray]
+Alternative = Mapping[str, Sequence[Hypothesis]]
+"""Node -> hypotheses, one of which it follows."""
+
+MOST_NODES = 3
+"""Nodes of an operator at which its rules are told apart."""
+FEW_OUTPUTS = 4096
+"""Outputs of an image up to which it is worth while to come near a decision step by step."""
+ELITE = 8
+
+
+class Question:
+    """Alternatives, and how many elements of what was kept so far tell each pair apart.
+
+    name   the operator, or the node
+    """
+
+    def __init__(
+        self, name: str, alternatives: Sequence[Alternative], steps: Mapping[str, Part]
+    ) -> None:
+        self.name, self.alternatives, self.steps = name, alternatives, steps
+        self.totals = np.zeros((len(alternatives),) * 2, np.int64)
+        self.batch: Arrays = {}
+        self._elite: list[tuple[int, dict[str, np.ndarray]]] = []
+        self._target: tuple[int, int] | None = None
+        self._edges: dict[tuple[str, int, int], np.ndarray] = {}
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of alternatives there are."""
+        return len(self.alternatives) * (len(self.alternatives) - 1) // 2
+
+    @property
+    def elite(self) -> list[dict[str, np.ndarray]]:
+        """Images that came nearest to telling a pair apart."""
+        return [image for _, image in self._elite]
+
+    def words(self, k: int) -> str:
+        """An alternative."""
+        (first, *_), *_ = self.alternatives[k].values()
+        return first.label if len(self.alternatives[k]) == 1 else str(first.rules[0])
+
+    def open(self, wanted: int) -> bool:
+        """Whether some pair has fewer elements than wanted."""
+        return bool((self.totals[self._upper] < wanted).any())
+
+    def gain(self, counts: np.ndarray, wanted: int) -> int:
+        """How much nearer an image's counts come to what is wanted."""
+        before, after = self.totals[self._upper], (self.totals + counts)[self._upper]
+        return int((np.minimum(after, wanted) - np.minimum(before, wanted)).sum())
+
+    def add(self, counts: np.ndarray) -> None:
+        """Keep an image."""
+        self.totals += counts
+
+    def least(self, without: set[frozenset[int]]) -> int:
+        """The smallest number of elements that tell a pair apart, of those that are told apart."""
+        pairs = combinations(range(len(self.alternatives)), 2)
+        return min(int(self.totals[a, b]) for a, b in pairs if frozenset((a, b)) not in without)
+
+    def counts(self, values: Arrays, images: int) -> np.ndarray:
+        """Elements that tell each pair apart: int64 (images, alternatives, alternatives)."""
+        m = len(self.alternatives)
+        total = np.zeros((images, m, m), np.int64)
+        for node, part in self.steps.items():
+            states = states_of(part.graph, part.last, dict(values))
+            codes = [[h.codes(states).reshape(images, -1) for h in a[node]]
+                     for a in self.alternatives]  # fmt: skip
+            for a, b in combinations(range(m), 2):
+                least = np.min([(x != y).sum(axis=1) for x, y in product(codes[a], codes[b])], 0)
+                total[:, a, b] += least
+                total[:, b, a] += least
+            self._rank(node, states, images)
+        return total
+
+    def confused(self, node_codes: Mapping[str, Hypothesis], values: Arrays) -> Iterator[tuple]:
+        """(own, other) alternatives that give a device's codes alike, own being the device's."""
+        own = next((k for k, a in enumerate(self.alternatives)
+                    if all(node_codes[n] in hs for n, hs in a.items())), None)  # fmt: skip
+        if own is None:
+            return
+        alike = [True] * len(self.alternatives)
+        for node, part in self.steps.items():
+            states = states_of(part.graph, part.last, dict(values))
+            name = part.graph.tensors[part.last.outputs[0]].name
+            actual = values[name].reshape(-1)
+            for k, a in enumerate(self.alternatives):
+                if alike[k]:
+                    alike[k] = any((h.codes(states) == actual).all() for h in a[node])
+        yield from ((own, k) for k, same in enumerate(alike) if same and k != own)
+
+    @property
+    def _upper(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.triu_indices(len(self.alternatives), 1)
+
+    def _rank(self, node: str, states: States, images: int) -> None:
+        """Remember the images whose accumulators are nearest to where an open pair differs."""
+        part = self.steps[node]
+        if part.last.op not in WEIGHTED or len(states[0]) > images * FEW_OUTPUTS:
+            return
+        open_pairs = np.argwhere(np.triu(self.totals == 0, 1)).tolist()
+        if not open_pairs:
+            return
+        target = open_pairs[0][0], open_pairs[0][1]
+        if target != self._target:
+            self._target, self._elite = target, []
+        edges = self._differing(node, *target)
+        if not edges.size:
+            return
+        distance = _nearest(edges, states[0], states[1]).reshape(images, -1).min(axis=1)
+        for image in np.argsort(distance)[:ELITE].tolist():
+            member = {n: x[image] for n, x in self.batch.items()}
+            self._elite.append((int(distance[image]), member))
+        self._elite = sorted(self._elite, key=lambda e: e[0])[:ELITE]
+
+    def _differing(self, node: str, a: int, b: int) -> np.ndarray:
+        """(channel, accumulator) at which two alternatives differ: int64 (n, 2), sorted."""
+        key = node, a, b
+        if key not in self._edges:
+            part = self.steps[node]
+            reachable = reach(part.graph, part.last)
+            first, second = (self.alternatives[k][node][0] for k in (a, b))
+            found = [np.empty((0, 2), np.int64)]
+            if first.monotone and second.monotone:
+                low, high = (thresholds(h, reachable) for h in (first, second))
+                channel, _ = np.nonzero(low != high)
+                # codes differ from the smaller threshold up to the larger one
+                where = np.minimum(low, high)[low != high]
+                found.append(np.stack([channel, where], axis=1))
+            self._edges[key] = np.unique(np.concatenate(found), axis=0)
+        return self._edges[key]
+
+
+def questions(graph: Graph, report: Report) -> list[Question]:
+    """What is open, of operators whose tensors the dump holds."""
+    names = [t.name for t in graph.tensors]
+    verdicts = {v.node: v for v in report.verdicts}
+
+    def steps(nodes: Sequence[str]) -> dict[str, Part]:
+        return {n: leading_to(graph, verdicts[n].tensor, names) for n in nodes}
+
+    found = []
+    for kind in report.kinds:
+        visible = [v for v in kind.verdicts if v.survivors and not v.together]
+        if kind.status != UNDECIDED or not visible:
+            continue
+        if len(kind.groups) > 1 and len(visible) > 1:
+            nodes = _telling(kind, visible)
+            alternatives = [{v.node: _followers(v, rules) for v in nodes} for rules in kind.groups]
+            found.append(Question(kind.name, alternatives, steps([v.node for v in nodes])))
+        for v in visible:
+            groups = [g for g in v.groups if any(set(h.rules) & set(kind.rules) for h in g)]
+            if len(groups) > 1 and (len(visible) == 1 or kind.own(v)):
+                own = [{v.node: g[:1]} for g in groups]
+                found.append(Question(v.node, own, steps([v.node])))
+    return found
+
+
+def _followers(v: Verdict, rules: Sequence) -> list[Hypothesis]:
+    """One hypothesis of every group of the node that the rules may mean."""
+    asked = {o.hypothesis for rule in rules for o in v.lookup(rule)}
+    return [next(h for h in group if h in asked) for group in v.groups if asked & set(group)]
+
+
+def _telling(kind: Kind, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The nodes at which most of the rules are not equal on every input; of those the largest."""
+
+    def rank(v: Verdict) -> tuple[int, int]:
+        return len({tuple(_followers(v, rules)) for rules in kind.groups}), v.elements
+
+    return sorted(verdicts, key=rank, reverse=True)[:MOST_NODES]
+
+
+def _nearest(edges: np.ndarray, acc: np.ndarray, channel: np.ndarray) -> np.ndarray:
+    """Distance of every accumulator to the next edge of its channel."""
+    span = 1 << 33
+    places = edges[:, 0] * span + edges[:, 1]
+    here = channel * span + acc
+    above = np.searchsorted(places, here)
+    upper = np.abs(places[np.minimum(above, len(places) - 1)] - here)
+    lower = np.abs(places[np.maximum(above - 1, 0)] - here)
+    return np.minimum(upper, lower)
