@@ -44,18 +44,30 @@ def drawn(rng: np.random.Generator, source: Source, images: int) -> np.ndarray:
 def children(
     rng: np.random.Generator, source: Source, parents: list[np.ndarray], images: int
 ) -> np.ndarray:
-    """Parents with a few elements drawn anew, or a step away."""
+    """Parents with some elements drawn anew, or a few moved by a step or more."""
     made = []
     for _ in range(images):
         child = parents[int(rng.integers(len(parents)))].copy()
         flat = child.reshape(-1)
         most = max(1, min(flat.size // 4, 64))
         count = int(np.exp(rng.uniform(0, np.log(most + 1))))
-        places = rng.integers(0, flat.size, max(count, 1))
-        fresh = _image(rng, source).reshape(-1)[places]
-        flat[places] = fresh
+        if rng.random() < 0.5:
+            places = rng.integers(0, flat.size, count)
+            flat[places] = _image(rng, source).reshape(-1)[places]
+        else:
+            _step(rng, source, flat, rng.integers(0, flat.size, min(count, 4)))
         made.append(child)
     return np.stack(made)
+
+
+def _step(rng: np.random.Generator, source: Source, flat: np.ndarray, places: np.ndarray) -> None:
+    """Move elements, in place, by up to 8 codes."""
+    steps = rng.integers(-8, 9, len(places))
+    dtype = source.tensor.dtype
+    if dtype in LIMITS:
+        flat[places] = np.clip(flat[places].astype(np.int64) + steps, *LIMITS[dtype])
+    elif source.codes is not None:
+        flat[places] += (steps * float(source.codes.scale[0])).astype(flat.dtype)
 
 
 def _image(rng: np.random.Generator, source: Source) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..affine import LIMITS, zero_point
+from ..fivefold import innermost_row
 from ..graph import Graph, Node, Quantization
 from ..kernels.structs import Add, AddXnnpack, Mul, Requantization, Rescale, RescaleXnnpack
 from ..reference.arithmetic import wrap
@@ -52,9 +53,8 @@ def _spread(graph: Graph, i: int, x: np.ndarray, images: int, shape: tuple[int, 
 
 def row_length(graph: Graph, node: Node) -> int:
     """Elements that blocks are counted in: LiteRT's innermost loop of ADD, else a whole tensor."""
-    (structs,) = [b.structs for b in bound(graph, node)][:1]
-    if isinstance(structs[0], Add):
-        return structs[0].row
+    if node.op == "add":
+        return innermost_row(*(graph.tensors[i].shape for i in node.inputs)).length
     return int(np.prod(graph.tensors[node.outputs[0]].shape))
 
 

@@ -23,6 +23,8 @@ MOST_NODES = 3
 FEW_OUTPUTS = 4096
 """Outputs of an image up to which it is worth while to come near a decision step by step."""
 ELITE = 8
+PATIENCE = 40
+"""Batches without progress after which a pair is given up."""
 
 
 class Question:
@@ -37,8 +39,10 @@ class Question:
         self.name, self.alternatives, self.steps = name, alternatives, steps
         self.totals = np.zeros((len(alternatives),) * 2, np.int64)
         self.batch: Arrays = {}
+        self.given_up = np.zeros_like(self.totals, bool)
         self._elite: list[tuple[int, dict[str, np.ndarray]]] = []
         self._target: tuple[int, int] | None = None
+        self._stale = 0
         self._edges: dict[tuple[str, int, int], np.ndarray] = {}
 
     @property
@@ -57,8 +61,20 @@ class Question:
         return first.label if len(self.alternatives[k]) == 1 else str(first.rules[0])
 
     def open(self, wanted: int) -> bool:
-        """Whether some pair has fewer elements than wanted."""
-        return bool((self.totals[self._upper] < wanted).any())
+        """Whether some pair has fewer elements than wanted, and is not given up."""
+        return bool(self._lacking(wanted).any())
+
+    def proceed(self, gained: bool, wanted: int) -> None:
+        """Count batches without progress; give up after many."""
+        self._stale = 0 if gained else self._stale + 1
+        if self._stale > PATIENCE:
+            self._stale = 0
+            lacking = self._lacking(wanted)
+            if self._target is not None and lacking[self._target]:
+                self.given_up[self._target] = True
+            else:
+                self.given_up |= lacking
+            self._target, self._elite = None, []
 
     def gain(self, counts: np.ndarray, wanted: int) -> int:
         """How much nearer an image's counts come to what is wanted."""
@@ -105,6 +121,10 @@ class Question:
                     alike[k] = any((h.codes(states) == actual).all() for h in a[node])
         yield from ((own, k) for k, same in enumerate(alike) if same and k != own)
 
+    def _lacking(self, wanted: int) -> np.ndarray:
+        """Pairs that still need elements: bool, the upper triangle."""
+        return np.triu((self.totals < wanted) & ~self.given_up, 1)
+
     @property
     def _upper(self) -> tuple[np.ndarray, np.ndarray]:
         return np.triu_indices(len(self.alternatives), 1)
@@ -114,20 +134,23 @@ class Question:
         part = self.steps[node]
         if part.last.op not in WEIGHTED or len(states[0]) > images * FEW_OUTPUTS:
             return
-        open_pairs = np.argwhere(np.triu(self.totals == 0, 1)).tolist()
+        open_pairs = np.argwhere(self._lacking(1)).tolist()
         if not open_pairs:
             return
         target = open_pairs[0][0], open_pairs[0][1]
         if target != self._target:
-            self._target, self._elite = target, []
+            self._target, self._elite, self._stale = target, [], 0
         edges = self._differing(node, *target)
         if not edges.size:
             return
         distance = _nearest(edges, states[0], states[1]).reshape(images, -1).min(axis=1)
+        best = self._elite[0][0] if self._elite else None
         for image in np.argsort(distance)[:ELITE].tolist():
             member = {n: x[image] for n, x in self.batch.items()}
             self._elite.append((int(distance[image]), member))
         self._elite = sorted(self._elite, key=lambda e: e[0])[:ELITE]
+        if best is not None and self._elite[0][0] < best:
+            self._stale = 0
 
     def _differing(self, node: str, a: int, b: int) -> np.ndarray:
         """(channel, accumulator) at which two alternatives differ: int64 (n, 2), sorted."""

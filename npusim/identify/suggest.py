@@ -22,7 +22,7 @@ from .worlds import World, worlds
 MOST_IMAGES = 64
 BATCH = 32
 MOST_MACS = 60_000_000_000
-FEWEST_BATCHES, MOST_BATCHES = 4, 300
+FEWEST_BATCHES, MOST_BATCHES = 20, 2000
 WANTED = (1, 3, 8)
 """Separating elements that are looked for; more where fewer do not tell all devices apart."""
 Arrays = Mapping[str, np.ndarray]
@@ -115,12 +115,17 @@ class _Search:
             self.tried += count
             values = dict(self.session.trace(batch))
             gains = {q: q.counts(values, count) for q in self.asked if q.open(wanted)}
+            progress: set[Question] = set()
             for image in range(count):
                 gain = sum(q.gain(c[image], wanted) for q, c in gains.items())
                 if gain and len(self.kept) < MOST_IMAGES:
                     self.kept.append({n: x[image] for n, x in batch.items()})
                     for q, c in gains.items():
+                        if q.gain(c[image], wanted):
+                            progress.add(q)
                         q.add(c[image])
+            for q in gains:
+                q.proceed(q in progress, wanted)
 
     def _batch(self, wanted: int) -> dict[str, np.ndarray]:
         """New images; every second time children of those that came near."""

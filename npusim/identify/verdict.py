@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -69,11 +70,19 @@ class Verdict:
         excluded = [o for o in self.outcomes if o.differing and o.exact]
         return min(excluded, key=lambda o: o.differing, default=None)
 
-    def lookup(self, rule: Rule) -> list[Outcome]:
+    def lookup(self, rule: Rule) -> Sequence[Outcome]:
         """Outcomes of a rule; where its twist means nothing at this node, of the rule without."""
-        known = {o.hypothesis.twist for o in self.outcomes}
-        wanted = rule if rule.twist in known else Rule(rule.name)
-        return [o for o in self.outcomes if wanted in o.hypothesis.rules]
+        by_rule, twists = self._index
+        return by_rule.get(rule if rule.twist in twists else Rule(rule.name), ())
+
+    @cached_property
+    def _index(self) -> tuple[dict[Rule, list[Outcome]], set[str]]:
+        """Outcomes by rule, and the twists there are."""
+        found: dict[Rule, list[Outcome]] = {}
+        for outcome in self.outcomes:
+            for rule in outcome.hypothesis.rules:
+                found.setdefault(rule, []).append(outcome)
+        return found, {o.hypothesis.twist for o in self.outcomes}
 
 
 def unjudged(graph: Graph, node: Node, reason: str = "") -> Verdict:
