@@ -15,6 +15,7 @@ from ..profiles import BOUNDS, PROFILES, SCALES, Arithmetic
 from ..reference.requantize import requantize
 from ..requantization import clamp_of
 from ..rules import arithmetic, choices, variant
+from .hypothesis import SCALE
 
 USUAL_SCALE = dict.fromkeys(
     ("float32_even", "rescale_xnnpack", "add_xnnpack", "mean_xnnpack", "mean_x86"), "float32"
@@ -23,9 +24,9 @@ USUAL_SCALE = dict.fromkeys(
 SCALED = ("conv2d", "depthwise_conv2d", "fully_connected", "mul", "mean", "relu", "relu6")
 """Operators whose M may be computed in more than one way."""
 WORDS = {
-    "double": "scale in double",
-    "float32": "scale in float32",
-    "float32_product": "scale from a float32 product",
+    "double": "in double",
+    "float32": "in float32",
+    "float32_product": "from a float32 product",
 }
 FAR = 16
 """Elements behind which a row's end does not matter: the longest block."""
@@ -53,7 +54,7 @@ def name_of(graph: Graph, node: Node, a: Arithmetic) -> str:
     """An arithmetic in words; what makes no difference to the node is not said."""
     name = str(a)
     if _scaled(graph, node) and a.scale != USUAL_SCALE.get(a.rule, "double"):
-        name += f", {WORDS[a.scale]}"
+        name += f"{SCALE}{WORDS[a.scale]}"
     if a.bounds != "away" and _bounds_matter(graph, node, a):
         name += ", bounds to even"
     return name

@@ -18,8 +18,10 @@ from .hypothesis import Hypothesis, Outcome
 from .verdict import DECIDED, SKIPPED, UNDECIDED, UNEXPLAINED, Verdict, unjudged
 
 MOST_ROUNDINGS = 2
-FEW = 2
+FEW = 1
 """Images on which combinations are tried first."""
+MOST_CHOICES = 64
+"""Combinations of what is the layers' own that are tried of a device."""
 Arrays = Mapping[str, np.ndarray]
 Choice = tuple[Hypothesis, ...]
 """A hypothesis for every node in order."""
@@ -68,11 +70,13 @@ def verdicts(part: Part, inputs: Arrays, actual: np.ndarray) -> list[Verdict]:
         results = _tried(chain, left) if left else []
     else:
         results = []
-    fitting = [choice for choice, differing in results if not differing]
-    devices = list(_by_device(chain))
-    fitting += [c for c, differing in devices if not differing and c not in fitting]
+    devices = _by_device(chain)
+    results += [result for found in devices.values() for result in found]
+    fitting = list(dict.fromkeys(choice for choice, differing in results if not differing))
     whole = roundings <= MOST_ROUNDINGS
-    return [_verdict(chain, k, node, fitting, devices, whole) for k, node in enumerate(nodes)]
+    made = [_verdict(chain, k, node, fitting, results, whole) for k, node in enumerate(nodes)]
+    least = {name: min(differing for _, differing in found) for name, found in devices.items()}
+    return [*(replace(v, devices={}) for v in made[:-1]), replace(made[-1], devices=least)]
 
 
 def _tree(chain: Chain) -> list[Choice]:
@@ -120,17 +124,18 @@ def _branches(
     yield from groups.values()
 
 
-def _by_device(chain: Chain) -> Iterator[tuple[Choice, int]]:
-    """Every device that follows one arithmetic throughout, with every s0 where one node has one."""
-    wanted: list[Choice] = []
+def _by_device(chain: Chain) -> dict[str, list[tuple[Choice, int]]]:
+    """Every device that has rules for all nodes, with what may be a layer's own."""
+    wanted: dict[str, list[Choice]] = {}
     for device in DEVICES:
         choices: list[Choice] = [()]
         for step, hypotheses in zip(chain.steps, chain.hypotheses, strict=True):
             rule = device.rule(step.graph, step.last)
             fitting = [h for h in hypotheses if rule is not None and is_named(h, rule)]
-            choices = [(*c, h) for c in choices for h in fitting][:64]
-        wanted += choices
-    yield from _tried(chain, wanted)
+            choices = [(*c, h) for c in choices for h in fitting][:MOST_CHOICES]
+        wanted[device.name] = choices
+    tried = dict(_tried(chain, [c for choices in wanted.values() for c in choices]))
+    return {name: [(c, tried[c]) for c in choices] for name, choices in wanted.items() if choices}
 
 
 def _verdict(
@@ -138,14 +143,14 @@ def _verdict(
     k: int,
     node: Node,
     fitting: Sequence[Choice],
-    devices: Sequence[tuple[Choice, int]],
+    results: Sequence[tuple[Choice, int]],
     whole: bool,
 ) -> Verdict:
     graph: Graph = chain.part.graph
     others = tuple(n.name for n in graph.nodes if n is not node)
     survivors = tuple(dict.fromkeys(choice[k] for choice in fitting))
     least: dict[Hypothesis, int] = {}
-    for choice, differing in devices:
+    for choice, differing in results:
         least[choice[k]] = min(differing, least.get(choice[k], differing))
     least |= dict.fromkeys(survivors, 0)
     outcomes = tuple(Outcome(h, differing) for h, differing in least.items())

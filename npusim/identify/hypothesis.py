@@ -17,6 +17,8 @@ Codes = Callable[[States], np.ndarray]
 SAMPLE = 2048
 """States on which hypotheses that no profile has are tried first."""
 LARGEST_KEY = 2**62
+SCALE = ", scale "
+"""What stands in names of rules before the way their scale is computed."""
 
 
 class Rule(NamedTuple):
@@ -24,6 +26,11 @@ class Rule(NamedTuple):
 
     name: str
     twist: str = ""
+
+    @property
+    def base(self) -> str:
+        """The rule, however its scale is computed."""
+        return str(self).split(SCALE)[0]
 
     def __str__(self) -> str:
         return f"{self.name}, {self.twist}" if self.twist else self.name

@@ -1,7 +1,7 @@
 """What a dump leaves open: alternatives for an operator, and the elements that tell them apart."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .approach import states_of
 from .equality import reach, thresholds
 from .hypothesis import Hypothesis, States
 from .report import Kind, Report
-from .verdict import UNDECIDED, Verdict
+from .verdict import SCALE_OPEN, UNDECIDED, Verdict
 
 Arrays = Mapping[str, np.ndarray]
 Alternative = Mapping[str, Sequence[Hypothesis]]
@@ -39,6 +39,7 @@ class Question:
         self.name, self.alternatives, self.steps = name, alternatives, steps
         self.totals = np.zeros((len(alternatives),) * 2, np.int64)
         self.batch: Arrays = {}
+        self._upper = np.triu_indices(len(alternatives), 1)
         self.given_up = np.zeros_like(self.totals, bool)
         self._elite: list[tuple[int, dict[str, np.ndarray]]] = []
         self._target: tuple[int, int] | None = None
@@ -81,27 +82,32 @@ class Question:
         before, after = self.totals[self._upper], (self.totals + counts)[self._upper]
         return int((np.minimum(after, wanted) - np.minimum(before, wanted)).sum())
 
+    def can_spare(self, counts: np.ndarray, wanted: int) -> bool:
+        """Whether every pair has enough elements without an image that was kept."""
+        without = self.totals - counts
+        return bool((without >= np.minimum(self.totals, wanted))[self._upper].all())
+
     def add(self, counts: np.ndarray) -> None:
         """Keep an image."""
         self.totals += counts
 
-    def least(self, without: set[frozenset[int]]) -> int:
-        """The smallest number of elements that tell a pair apart, of those that are told apart."""
-        pairs = combinations(range(len(self.alternatives)), 2)
-        return min(int(self.totals[a, b]) for a, b in pairs if frozenset((a, b)) not in without)
+    def counts(self, values: Arrays, images: int, wanted: int) -> np.ndarray:
+        """Elements that tell apart each pair that needs some.
 
-    def counts(self, values: Arrays, images: int) -> np.ndarray:
-        """Elements that tell each pair apart: int64 (images, alternatives, alternatives)."""
+        returns   int64 (images, alternatives, alternatives), the upper triangle
+        """
         m = len(self.alternatives)
         total = np.zeros((images, m, m), np.int64)
+        pairs = np.argwhere(self._lacking(wanted)).tolist()
         for node, part in self.steps.items():
             states = states_of(part.graph, part.last, dict(values))
-            codes = [[h.codes(states).reshape(images, -1) for h in a[node]]
-                     for a in self.alternatives]  # fmt: skip
-            for a, b in combinations(range(m), 2):
-                least = np.min([(x != y).sum(axis=1) for x, y in product(codes[a], codes[b])], 0)
-                total[:, a, b] += least
-                total[:, b, a] += least
+            codes = {
+                k: [h.codes(states).reshape(images, -1) for h in self.alternatives[k][node]]
+                for k in sorted({k for pair in pairs for k in pair})
+            }
+            for a, b in pairs:
+                ways = [(x != y).sum(axis=1) for x, y in product(codes[a], codes[b])]
+                total[:, a, b] += ways[0] if len(ways) == 1 else np.min(ways, axis=0)
             self._rank(node, states, images)
         return total
 
@@ -124,10 +130,6 @@ class Question:
     def _lacking(self, wanted: int) -> np.ndarray:
         """Pairs that still need elements: bool, the upper triangle."""
         return np.triu((self.totals < wanted) & ~self.given_up, 1)
-
-    @property
-    def _upper(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.triu_indices(len(self.alternatives), 1)
 
     def _rank(self, node: str, states: States, images: int) -> None:
         """Remember the images whose accumulators are nearest to where an open pair differs."""
@@ -181,7 +183,7 @@ def questions(graph: Graph, report: Report) -> list[Question]:
     found = []
     for kind in report.kinds:
         visible = [v for v in kind.verdicts if v.survivors and not v.together]
-        if kind.status != UNDECIDED or not visible:
+        if kind.status not in (UNDECIDED, SCALE_OPEN) or not visible:
             continue
         if len(kind.groups) > 1 and len(visible) > 1:
             nodes = _telling(kind, visible)

@@ -9,7 +9,7 @@ from ..graph import Graph
 from .accumulators import NARROWEST, WIDEST
 from .devices import DEVICES, Device, contradicted, is_named
 from .hypothesis import Hypothesis, Rule
-from .verdict import DECIDED, SKIPPED, UNDECIDED, UNEXPLAINED, Verdict
+from .verdict import DECIDED, SCALE_OPEN, SKIPPED, UNDECIDED, UNEXPLAINED, Verdict
 
 MIXED = "mixed"
 
@@ -27,8 +27,7 @@ class Excluded:
 class Kind:
     """All nodes of an operator, or of a variant that programs compute by itself.
 
-    status     DECIDED, UNDECIDED, UNEXPLAINED, SKIPPED, or MIXED where each node has an explanation
-               but no rule explains all
+    status     one of STATUSES; MIXED where each node has an explanation but no rule explains all
     elements   that were looked at
     groups     rules that explain every node that can be explained; those equal on every input of
                every node stand together
@@ -125,7 +124,7 @@ class Report:
     def explained(self) -> bool:
         """Whether every node that was judged has an explanation, and every operator one rule."""
         judged = [k for k in self.kinds if k.status != SKIPPED]
-        return bool(judged) and all(k.status in (DECIDED, UNDECIDED) for k in judged)
+        return bool(judged) and all(k.status not in (UNEXPLAINED, MIXED) for k in judged)
 
     @property
     def consistent(self) -> tuple[str, ...]:
@@ -162,8 +161,12 @@ def _status(judged: Sequence[Verdict], groups: dict[tuple[frozenset[int], ...], 
         return UNEXPLAINED
     if not groups:
         return MIXED
-    one = len(groups) == 1 and all(len(places) == 1 for places in next(iter(groups)))
-    return DECIDED if one else UNDECIDED
+    if any(len(places) > 1 for key in groups for places in key):
+        return UNDECIDED
+    if len(groups) == 1:
+        return DECIDED
+    bases = {rules[0].base for rules in groups.values()}
+    return SCALE_OPEN if len(bases) == 1 else UNDECIDED
 
 
 def _explains(verdict: Verdict, rule: Rule) -> bool:
@@ -195,17 +198,26 @@ def _consistency(graph: Graph, verdicts: Sequence[Verdict], device: Device) -> C
     differing: dict[str, int] = {}
     silent: dict[str, None] = {}
     for v in verdicts:
-        if v.status == SKIPPED:
-            continue
-        rule = device.rule(graph, graph.node(v.node))
-        if rule is not None and any(is_named(h, rule) for h in v.survivors):
-            continue
-        outcome = None if rule is None else contradicted(v.outcomes, rule)
-        if outcome is None:
+        count = None if v.status == SKIPPED else _contradicting(graph, v, device)
+        if count is None and v.status != SKIPPED:
             silent[v.kind] = None
-        elif outcome.differing:
-            differing[v.kind] = differing.get(v.kind, 0) + outcome.differing
+        elif count:
+            differing[v.kind] = differing.get(v.kind, 0) + count
     return Consistency(device, tuple(differing.items()), tuple(silent))
+
+
+def _contradicting(graph: Graph, v: Verdict, device: Device) -> int | None:
+    """Elements of a node that contradict a device; None where it has no rule."""
+    if v.devices is not None:
+        # of nodes judged together the last one says it for all
+        return v.devices.get(device.name) if v.devices else 0
+    rule = device.rule(graph, graph.node(v.node))
+    if rule is None:
+        return None
+    if any(is_named(h, rule) for h in v.survivors):
+        return 0
+    outcome = contradicted(v.outcomes, rule)
+    return None if outcome is None else outcome.differing
 
 
 def accumulators_of(verdicts: Sequence[Verdict]) -> Accumulators | None:

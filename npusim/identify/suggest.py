@@ -19,7 +19,7 @@ from .questions import Question, questions
 from .report import Report
 from .worlds import World, worlds
 
-MOST_IMAGES = 64
+MOST_IMAGES = 256
 BATCH = 32
 MOST_MACS = 60_000_000_000
 FEWEST_BATCHES, MOST_BATCHES = 20, 2000
@@ -74,10 +74,19 @@ def suggest(graph: Graph, report: Report, seed: int = 0) -> Suggestion | None:
     left: list[tuple[Question, int, int]] = []
     for wanted in WANTED:
         search.run(wanted)
+        search.thin_out(wanted)
         left = _left(possible, asked, search.inputs)
         if not left or search.exhausted:
             break
     return _said(asked, search, left)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """An image, inputs by name, and the elements by which it tells pairs apart."""
+
+    image: Arrays
+    counts: Mapping[Question, np.ndarray]
 
 
 class _Search:
@@ -89,7 +98,7 @@ class _Search:
         self.asked = asked
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.sources = sources(with_batch(graph, 1), dict(report.known))
-        self.kept: list[dict[str, np.ndarray]] = []
+        self.kept: list[_Kept] = []
         self.tried = self.batches = 0
         macs = max(self.session.macs, 1)
         self.most = min(max(MOST_MACS // (macs * BATCH), FEWEST_BATCHES), MOST_BATCHES)
@@ -104,7 +113,7 @@ class _Search:
         if not self.kept:
             return {s.tensor.name: drawn(self.rng, s, 1) for s in self.sources}
         names = [s.tensor.name for s in self.sources]
-        return {name: np.stack([k[name] for k in self.kept]) for name in names}
+        return {name: np.stack([k.image[name] for k in self.kept]) for name in names}
 
     def run(self, wanted: int) -> None:
         """Draw until every pair of rules has so many separating elements, or it takes too long."""
@@ -114,18 +123,26 @@ class _Search:
             count = len(next(iter(batch.values())))
             self.tried += count
             values = dict(self.session.trace(batch))
-            gains = {q: q.counts(values, count) for q in self.asked if q.open(wanted)}
+            gains = {q: q.counts(values, count, wanted) for q in self.asked if q.open(wanted)}
             progress: set[Question] = set()
             for image in range(count):
                 gain = sum(q.gain(c[image], wanted) for q, c in gains.items())
                 if gain and len(self.kept) < MOST_IMAGES:
-                    self.kept.append({n: x[image] for n, x in batch.items()})
-                    for q, c in gains.items():
-                        if q.gain(c[image], wanted):
-                            progress.add(q)
-                        q.add(c[image])
+                    counts = {q: c[image] for q, c in gains.items()}
+                    self.kept.append(_Kept({n: x[image] for n, x in batch.items()}, counts))
+                    progress |= {q for q, c in counts.items() if q.gain(c, wanted)}
+                    for q, c in counts.items():
+                        q.add(c)
             for q in gains:
                 q.proceed(q in progress, wanted)
+
+    def thin_out(self, wanted: int) -> None:
+        """Drop images without which every pair still has as many elements as wanted, or as had."""
+        for kept in list(self.kept):
+            if all(q.can_spare(c, wanted) for q, c in kept.counts.items()):
+                self.kept.remove(kept)
+                for q, c in kept.counts.items():
+                    q.add(-c)
 
     def _batch(self, wanted: int) -> dict[str, np.ndarray]:
         """New images; every second time children of those that came near."""
@@ -164,8 +181,7 @@ def _said(
         mine = {frozenset((a, b)) for other, a, b in left if other is q}
         told = q.pairs - len(mine)
         if told:
-            decided.append(f"{q.name}: tells apart {told} of {q.pairs} pairs of rules, each by "
-                           f"{q.least(mine)} elements or more")  # fmt: skip
+            decided.append(f"{q.name}: tells apart {told} of {q.pairs} pairs of rules")
         for pair in sorted(map(sorted, mine)):
             a, b = (q.words(k) for k in pair)
             open_still.append(f"{q.name}: does not tell apart {a} and {b}")

@@ -10,17 +10,24 @@ from rich.table import Table
 from rich.text import Text
 
 from ..describe_page import GAP, PIPE_WIDTH
+from ..neural_art.stored import PROFILE as NEURAL_ART
+from . import words
 from .hypothesis import Rule
 from .report import MIXED, Consistency, Kind, Report
 from .suggest import Suggestion
-from .verdict import DECIDED, SKIPPED, UNDECIDED, UNEXPLAINED, Verdict
+from .verdict import DECIDED, SCALE_OPEN, SKIPPED, UNDECIDED, UNEXPLAINED, Verdict
 
 TEXT_WIDTH = 80
 FEW = 3
-SCALE = ", scale"
-"""In names of rules: how M is computed, which shows in few elements."""
-STYLES = {DECIDED: "green", UNDECIDED: "yellow", UNEXPLAINED: "bold red", MIXED: "bold red",
-          SKIPPED: "dim"}  # fmt: skip
+WIDEST_CELL = 44
+STYLES = {
+    DECIDED: "green",
+    SCALE_OPEN: "green",
+    UNDECIDED: "yellow",
+    UNEXPLAINED: "bold red",
+    MIXED: "bold red",
+    SKIPPED: "dim",
+}
 
 
 class Column(NamedTuple):
@@ -61,13 +68,16 @@ def rule_cell(kind: Kind) -> str:
     names = simple_names(kind.groups)
     if not names:
         return "-"
-    more = f" or {len(names) - FEW} more" if len(names) > FEW else ""
-    return " or ".join(names[:FEW]) + more
+    shown = 1
+    while shown < len(names) and len(" or ".join(names[: shown + 1])) <= WIDEST_CELL:
+        shown += 1
+    more = f" or {len(names) - shown} more" if len(names) > shown else ""
+    return " or ".join(names[:shown]) + more
 
 
 def simple_names(groups: Sequence[Sequence[Rule]]) -> list[str]:
     """The plainest name of every group, without how M is computed."""
-    return list(dict.fromkeys(str(group[0]).split(SCALE)[0] for group in groups))
+    return words.condensed([group[0].base for group in groups])
 
 
 def conclusion(report: Report) -> Iterator[str]:
@@ -83,7 +93,8 @@ def conclusion(report: Report) -> Iterator[str]:
     if report.accumulators is not None and report.accumulators.needed:
         how = f", whose accumulator {report.accumulators}"
     if len(consistent) == 1:
-        yield from _wrapped(f"explained: profile {consistent[0]}{how}, and no other")
+        stages = ", ties away from zero at every stage" * (consistent[0] == NEURAL_ART)
+        yield from _wrapped(f"explained: profile {consistent[0]}{stages}{how}, and no other")
     elif consistent:
         listed = f"{', '.join(consistent[:-1])} and {consistent[-1]}"
         yield from _wrapped(f"explained: profiles {listed}{how}, which this dump does not "
@@ -122,7 +133,7 @@ def _decided_by(kind: Kind) -> str:
 def _open(report: Report) -> Iterator[str]:
     """What is left undecided, operator by operator."""
     for kind in report.kinds:
-        if kind.status == UNDECIDED:
+        if kind.status in (UNDECIDED, SCALE_OPEN):
             yield ""
             yield from _wrapped(f"{kind.name} is undecided: no element here tells apart "
                                 f"{_alternatives(kind)}", "  ")  # fmt: skip
@@ -138,9 +149,9 @@ def _open(report: Report) -> Iterator[str]:
 
 
 def _alternatives(kind: Kind) -> str:
-    firsts = [str(group[0]) for group in kind.groups]
+    firsts = words.condensed([str(group[0]) for group in kind.groups])
     if len(firsts) == 1:
-        return "what is the layer's own"
+        return "the ties of its stages, or what is a layer's own"
     return _and(firsts[: 4 * FEW]) + (f" and {len(firsts) - 4 * FEW} more"
                                       if len(firsts) > 4 * FEW else "")  # fmt: skip
 

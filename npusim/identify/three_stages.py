@@ -1,7 +1,7 @@
 """Hypotheses about Neural-ART: every s0, every rule for ties of every stage."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -52,10 +52,11 @@ def three_stages(graph: Graph, node: Node) -> Iterator[Hypothesis]:
         own = f"s0 {r.s0}"
         own += ", two stages" if given["stages"] == 2 else ""
         own += ", 24-bit partial sums" if pieces > 1 and given["partial_bits"] == 24 else ""
+        memo = _Memo()
         for ties in product(NEAREST, repeat=3):
             numbers = [TIES[word] for word in ties]
             rounded = r._replace(round0=numbers[0], round1=numbers[1], round2=numbers[2])
-            codes = _by_stages(rounded, start, pieces)
+            codes = _by_stages(rounded, start, pieces, memo)
             yield Hypothesis((_named(ties),), codes, own, common=False, monotone=pieces == 1)
 
 
@@ -85,12 +86,28 @@ def _pieces(r: NeuralArt) -> int:
     return int(r.runs[:, 2].sum())
 
 
-def _by_stages(r: NeuralArt, start: np.ndarray, pieces: int) -> Codes:
+@dataclass(eq=False)
+class _Memo:
+    """The last r0 and r1: hypotheses that differ in a later stage come one after the other."""
+
+    acc: np.ndarray | None = None
+    keys: tuple[int, ...] = ()
+    r0: np.ndarray | None = None
+    r1: np.ndarray | None = None
+
+
+def _by_stages(r: NeuralArt, start: np.ndarray, pieces: int, memo: _Memo) -> Codes:
     def codes(states: States) -> np.ndarray:
         acc, channel = states[:2]
-        sums = states[3 : 3 + pieces] if pieces > 1 else (acc - start[channel],)
         arrays = r._replace(a_c=r.a_c[channel], bc_c=r.bc_c[channel])
-        return neural_art.codes(neural_art.reduced(sums, r), arrays).astype(np.int64)
+        known = memo.keys if memo.acc is acc else ()
+        if memo.r0 is None or known[:1] != (r.round0,):
+            sums = states[3 : 3 + pieces] if pieces > 1 else (acc - start[channel],)
+            memo.r0, memo.r1 = neural_art.reduced(sums, r), None
+        if memo.r1 is None or known != (r.round0, r.round1):
+            memo.r1 = neural_art.second_stage(memo.r0, arrays)
+        memo.acc, memo.keys = acc, (r.round0, r.round1)
+        return neural_art.third_stage(memo.r1, arrays).astype(np.int64)
 
     return codes
 

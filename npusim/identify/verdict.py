@@ -1,6 +1,6 @@
 """What a dump says of one node."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,11 +16,13 @@ from .equality import classes
 from .hypothesis import Hypothesis, Outcome, Rule, judge, observe
 
 DECIDED = "decided"
+SCALE_OPEN = "scale open"
 UNDECIDED = "undecided"
 UNEXPLAINED = "unexplained"
 SKIPPED = "not judged"
 STATUSES = {
     DECIDED: "one hypothesis gives every code, or several that are equal on every input",
+    SCALE_OPEN: "one rule gives every code, with its scale computed in more than one way",
     UNDECIDED: "several hypotheses give every code, and another input may tell them apart",
     UNEXPLAINED: "no hypothesis gives every code",
     SKIPPED: "its tensor, or what it is made from, is not in the dump",
@@ -40,6 +42,8 @@ class Verdict:
     widths           what is known of the accumulator; None for operators that have none
     together         other nodes it was judged with, whose tensors the dump does not have
     reason           why it is not judged
+    devices          of a node that was judged with others: device -> elements that contradict it,
+                     at the last of them; None of a node that was judged by itself
     """
 
     node: str
@@ -53,6 +57,7 @@ class Verdict:
     widths: Widths | None = None
     together: tuple[str, ...] = ()
     reason: str = ""
+    devices: Mapping[str, int] | None = None
 
     @property
     def survivors(self) -> tuple[Hypothesis, ...]:

@@ -163,7 +163,16 @@ def reduced(sums: Iterable[np.ndarray], r: NeuralArt) -> np.ndarray:
 
 def codes(r0: np.ndarray, r: NeuralArt) -> np.ndarray:
     """Second and third stage: r0 (..., O) -> int8 (..., O)."""
-    r1 = saturated(shifted(r0 * r.a_c.astype(np.int64), r.s1, r.round1), 16)
+    return third_stage(second_stage(r0, r), r)
+
+
+def second_stage(r0: np.ndarray, r: NeuralArt) -> np.ndarray:
+    """r0 -> r1, int64 (..., O)."""
+    return saturated(shifted(r0 * r.a_c.astype(np.int64), r.s1, r.round1), 16)
+
+
+def third_stage(r1: np.ndarray, r: NeuralArt) -> np.ndarray:
+    """r1 -> int8 (..., O)."""
     r2 = shifted(r1 * r.a2 + r.bc_c, r.s2, r.round2)
     return np.clip(saturated(r2, 8), r.act_min, r.act_max).astype(np.int8)
 
