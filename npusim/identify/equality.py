@@ -72,8 +72,8 @@ def _by_thresholds(
     graph: Graph, node: Node, hypotheses: Sequence[Hypothesis]
 ) -> tuple[tuple[Hypothesis, ...], ...]:
     reachable = reach(graph, node)
-    provable = [h for h in hypotheses if h.monotone and not h.twist]
-    others = [h for h in hypotheses if not h.monotone or h.twist]
+    provable = [h for h in hypotheses if h.monotone]
+    others = [h for h in hypotheses if not h.monotone]
     sample = _sample(reachable)
     found: list[tuple[Hypothesis, ...]] = []
     for alike in _grouped(provable, lambda h: h.codes(sample).tobytes()):

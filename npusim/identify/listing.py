@@ -17,6 +17,7 @@ def as_dict(report: Report, suggestion: Suggestion | None = None) -> dict[str, A
         "images": report.images,
         "explained": report.explained,
         "profiles": list(report.consistent),
+        "distinct": [list(group) for group in report.distinct],
         "accumulator": None if report.accumulators is None else asdict(report.accumulators),
         "operators": [_kind(kind) for kind in report.kinds],
         "nodes": [_node(v) for v in report.verdicts],
@@ -26,7 +27,7 @@ def as_dict(report: Report, suggestion: Suggestion | None = None) -> dict[str, A
             for d in report.devices
         ],
         "suggestion": None if suggestion is None else {
-            "images": suggestion.images, "tried": suggestion.tried,
+            "images": suggestion.images, "new": suggestion.new, "tried": suggestion.tried,
             "decided": list(suggestion.decided), "left": list(suggestion.left),
         },
         "notes": list(report.notes),

@@ -1,6 +1,6 @@
 """What a dump says of a device: node by node, operator by operator, and of whole profiles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,11 +59,14 @@ class Consistency:
 
     differing   operator -> elements that contradict it
     silent      operators that the profile has no rule for
+    places      of every node what it does there: arithmetics with equal places are equal on every
+                input
     """
 
     device: Device
     differing: tuple[tuple[str, int], ...]
     silent: tuple[str, ...]
+    places: tuple[Hashable, ...] = ()
 
     @property
     def consistent(self) -> bool:
@@ -130,6 +133,15 @@ class Report:
     def consistent(self) -> tuple[str, ...]:
         """Profiles that give every code."""
         return tuple(d.device.name for d in self.devices if d.consistent)
+
+    @property
+    def distinct(self) -> tuple[tuple[str, ...], ...]:
+        """The same; those proven to be equal on every input of the model stand together."""
+        found: dict[Hashable, tuple[str, ...]] = {}
+        for d in self.devices:
+            if d.consistent:
+                found[d.places] = (*found.get(d.places, ()), d.device.name)
+        return tuple(found.values())
 
 
 def kinds_of(verdicts: Sequence[Verdict]) -> tuple[Kind, ...]:
@@ -203,7 +215,17 @@ def _consistency(graph: Graph, verdicts: Sequence[Verdict], device: Device) -> C
             silent[v.kind] = None
         elif count:
             differing[v.kind] = differing.get(v.kind, 0) + count
-    return Consistency(device, tuple(differing.items()), tuple(silent))
+    places = tuple(_place(graph, v, device) for v in verdicts)
+    return Consistency(device, tuple(differing.items()), tuple(silent), places)
+
+
+def _place(graph: Graph, v: Verdict, device: Device) -> Hashable:
+    """The groups of the node that hold the device's rule; its name where nothing is proven."""
+    rule = device.rule(graph, graph.node(v.node))
+    if rule is None or v.status == SKIPPED or v.together:
+        return rule
+    groups = enumerate(v.groups)
+    return frozenset(k for k, group in groups if any(is_named(h, rule) for h in group))
 
 
 def _contradicting(graph: Graph, v: Verdict, device: Device) -> int | None:

@@ -21,8 +21,9 @@ from .worlds import World, worlds
 
 MOST_IMAGES = 256
 BATCH = 32
+"""Images that are drawn at a time, or a few more where the model declares a batch."""
 MOST_MACS = 60_000_000_000
-FEWEST_BATCHES, MOST_BATCHES = 20, 2000
+FEWEST_BATCHES, MOST_BATCHES = 20, 800
 WANTED = (1, 3, 8)
 """Separating elements that are looked for; more where fewer do not tell all devices apart."""
 Arrays = Mapping[str, np.ndarray]
@@ -32,13 +33,15 @@ Arrays = Mapping[str, np.ndarray]
 class Suggestion:
     """An input made to decide.
 
-    inputs   by name
+    inputs   by name: the dump's own images, which decide what they have decided, and new ones
+    new      how many are new
     tried    images that were drawn
     decided  operator or node -> what it tells apart
     left     the same -> what it does not
     """
 
     inputs: Arrays
+    new: int
     tried: int
     decided: tuple[str, ...]
     left: tuple[str, ...]
@@ -53,8 +56,9 @@ class Suggestion:
         return (*self.decided, *self.left)
 
     def __str__(self) -> str:
-        plural = "s" * (self.images != 1)
-        return f"suggested input: {self.images} image{plural}, of {self.tried:,} that were tried"
+        own = self.images - self.new
+        first = f"the dump's {own} and {self.new} new" if own else f"{self.new} new"
+        return f"suggested input: {first} images, of {self.tried:,} that were tried"
 
 
 def suggest(graph: Graph, report: Report, seed: int = 0) -> Suggestion | None:
@@ -100,8 +104,10 @@ class _Search:
         self.sources = sources(with_batch(graph, 1), dict(report.known))
         self.kept: list[_Kept] = []
         self.tried = self.batches = 0
+        self.declared = graph.tensors[graph.inputs[0]].shape[0]
+        self.size = -(-BATCH // self.declared) * self.declared
         macs = max(self.session.macs, 1)
-        self.most = min(max(MOST_MACS // (macs * BATCH), FEWEST_BATCHES), MOST_BATCHES)
+        self.most = min(max(MOST_MACS // (macs * self.size), FEWEST_BATCHES), MOST_BATCHES)
 
     @property
     def exhausted(self) -> bool:
@@ -109,11 +115,22 @@ class _Search:
 
     @property
     def inputs(self) -> dict[str, np.ndarray]:
-        """What was kept, as a batch."""
+        """What was kept, as a batch; the last image again where the model declares more."""
         if not self.kept:
-            return {s.tensor.name: drawn(self.rng, s, 1) for s in self.sources}
+            return {s.tensor.name: drawn(self.rng, s, self.declared) for s in self.sources}
+        more = -len(self.kept) % self.declared
+        kept = [*self.kept, *self.kept[-1:] * more]
         names = [s.tensor.name for s in self.sources]
-        return {name: np.stack([k.image[name] for k in self.kept]) for name in names}
+        return {name: np.stack([k.image[name] for k in kept]) for name in names}
+
+    def with_known(self) -> dict[str, np.ndarray]:
+        """The dump's own images, and what was kept."""
+        found = self.inputs
+        for s in self.sources:
+            if s.known is None:
+                return found
+        return {s.tensor.name: np.concatenate([s.known, found[s.tensor.name]])
+                for s in self.sources if s.known is not None}  # fmt: skip
 
     def run(self, wanted: int) -> None:
         """Draw until every pair of rules has so many separating elements, or it takes too long."""
@@ -152,9 +169,9 @@ class _Search:
             batch = {}
             for s in self.sources:
                 images = [parent[s.tensor.name] for parent in parents]
-                batch[s.tensor.name] = children(self.rng, s, images, BATCH)
+                batch[s.tensor.name] = children(self.rng, s, images, self.size)
         else:
-            batch = {s.tensor.name: drawn(self.rng, s, BATCH) for s in self.sources}
+            batch = {s.tensor.name: drawn(self.rng, s, self.size) for s in self.sources}
         for q in self.asked:
             q.batch = batch
         return batch
@@ -185,4 +202,6 @@ def _said(
         for pair in sorted(map(sorted, mine)):
             a, b = (q.words(k) for k in pair)
             open_still.append(f"{q.name}: does not tell apart {a} and {b}")
-    return Suggestion(search.inputs, search.tried, tuple(decided), tuple(open_still))
+    return Suggestion(
+        search.with_known(), len(search.kept), search.tried, tuple(decided), tuple(open_still)
+    )

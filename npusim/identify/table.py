@@ -95,13 +95,19 @@ def conclusion(report: Report) -> Iterator[str]:
     if len(consistent) == 1:
         stages = ", ties away from zero at every stage" * (consistent[0] == NEURAL_ART)
         yield from _wrapped(f"explained: profile {consistent[0]}{stages}{how}, and no other")
+    elif len(report.distinct) == 1:
+        yield from _wrapped(f"explained: profiles {_listed(consistent)}{how}, which are equal on "
+                            "every input of this model")  # fmt: skip
     elif consistent:
-        listed = f"{', '.join(consistent[:-1])} and {consistent[-1]}"
-        yield from _wrapped(f"explained: profiles {listed}{how}, which this dump does not "
-                            "tell apart")  # fmt: skip
+        yield from _wrapped(f"explained: profiles {_listed(consistent)}{how}, which this dump does "
+                            "not tell apart")  # fmt: skip
     else:
         yield from _wrapped(f"explained, operator by operator{how}; no profile combines these "
                             "rules")  # fmt: skip
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _heading(report: Report) -> Iterator[str]:

@@ -73,7 +73,13 @@ def hypotheses(graph: Graph, node: Node) -> list[Hypothesis]:
         found += [_twisted(graph, node, b, sums) for b in all_bound]
     for tail in _other_tails(graph, node):
         found += [
-            Hypothesis(b.names, _by_tail(b, tail), twist=tail.words, common=False)
+            Hypothesis(
+                b.names,
+                _by_tail(b, tail),
+                twist=tail.words,
+                common=False,
+                monotone=_never_wraps(graph, node, b),
+            )
             for b in all_bound
         ]
     return found
