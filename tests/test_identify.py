@@ -1,4 +1,4 @@
-"""`npusim.identify`: what explains a dump holds the truth, and is unique after a suggested input."""
+"""`npusim.identify`: what explains holds the truth, and is unique after a suggested input."""
 
 from __future__ import annotations
 
@@ -50,7 +50,13 @@ def faulty(graph, name, seed=5):
     return side({names[0]: values[graph.inputs[0]], names[1]: wrong})
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "litert-ref",
+        *(pytest.param(p, marks=pytest.mark.full) for p in PROFILES if p != "litert-ref"),
+    ],
+)
 def test_truth_explains_and_is_unique_after_the_suggested_input(profile):
     graph = digits_cnn()
     device = npusim.load(npusim.models.__path__[0] + "/digits_cnn.h5", profile=profile)

@@ -90,6 +90,11 @@ class Accumulators:
     others: tuple[tuple[int, str], ...]
     needed: bool
 
+    @property
+    def common(self) -> bool:
+        """Whether there is one that explains every node."""
+        return bool(self.others) or self.enough <= WIDEST
+
     def __str__(self) -> str:
         """ "saturates at 17 bits"; "18 bits or more, or saturating at 17"."""
         others = [f"{'wraps' if how == 'wrap' else 'saturates'} at {bits} bits"
@@ -125,9 +130,11 @@ class Report:
 
     @property
     def explained(self) -> bool:
-        """Whether every node that was judged has an explanation, and every operator one rule."""
+        """Whether every node that was judged is explained, by one rule per operator and one
+        accumulator."""
         judged = [k for k in self.kinds if k.status != SKIPPED]
-        return bool(judged) and all(k.status not in (UNEXPLAINED, MIXED) for k in judged)
+        common = self.accumulators is None or self.accumulators.common
+        return bool(judged) and common and all(k.status not in (UNEXPLAINED, MIXED) for k in judged)
 
     @property
     def consistent(self) -> tuple[str, ...]:

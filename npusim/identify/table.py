@@ -84,6 +84,8 @@ def conclusion(report: Report) -> Iterator[str]:
     """The last lines: whose arithmetic it is."""
     judged = [k for k in report.kinds if k.status != SKIPPED]
     failed = [k.name for k in judged if k.status in (UNEXPLAINED, MIXED)]
+    if report.accumulators is not None and not report.accumulators.common:
+        failed.append("accumulator, of which layers need different ones")
     consistent = report.consistent
     yield ""
     if failed:
