@@ -28,7 +28,9 @@ def report_of(case, folder):
     return report, next(v for v in report.verdicts if v.node == layer)
 
 
-@pytest.mark.parametrize("case", ["conv2d_1x1", "conv2d_32f_7x7"])
+@pytest.mark.parametrize(
+    "case", ["conv2d_1x1", pytest.param("conv2d_32f_7x7", marks=pytest.mark.full)]
+)
 def test_board_names_three_stages_with_ties_away_and_s0(case, tmp_path):
     if not path_of(FILE).exists():
         pytest.skip(f"{path_of(FILE)} is absent")
