@@ -14,6 +14,7 @@ from . import (
     explain_command,
     export_command,
     golden_command,
+    identify_command,
     locate_command,
     multiplier_command,
 )
@@ -135,6 +136,7 @@ COMMANDS = tuple(
         explain_command,
         golden_command,
         diff_command,
+        identify_command,
         export_command,
         locate_command,
         demo_command,

@@ -40,6 +40,7 @@ from .kernels.structs import (
 )
 from .multiplier import quantize_multiplier
 from .neural_art import stored as neural_art
+from .profiles import Arithmetic
 from .requantization import clamp_of, output_channels
 from .rules import arithmetic, rounding
 from .shapes import window_2d
@@ -62,9 +63,9 @@ def bias(graph: Graph, node: Node) -> np.ndarray:
     return data.reshape(-1)
 
 
-def weighted(graph: Graph, node: Node) -> Structs:
+def weighted(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """Geometry, and the tail."""
-    return geometry(graph, node), requantization.weighted(graph, node)
+    return geometry(graph, node), requantization.weighted(graph, node, a)
 
 
 def geometry(graph: Graph, node: Node) -> Conv2d | FullyConnected:
@@ -93,70 +94,70 @@ def fully_connected(graph: Graph, node: Node) -> FullyConnected:
     return FullyConnected(math.prod(x.shape) // i, i, o, zero_point(x))
 
 
-def pool2d(graph: Graph, node: Node) -> Structs:
+def pool2d(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """Geometry and clamp of average_pool2d and max_pool2d."""
     n, h, w, c = graph.tensors[node.inputs[0]].shape
     kh, kw = node.attributes["kernel"]
     stride_h, stride_w = node.attributes["stride"]
     (oh, top), (ow, left) = window_2d(node.attributes, h, w, (kh, kw))
-    clamp = clamp_of(graph, node)
+    clamp = clamp_of(graph, node, a)
     return (Pool2d(n, h, w, c, oh, ow, kh, kw, stride_h, stride_w, top, left, *clamp),)
 
 
-def add(graph: Graph, node: Node) -> Structs:
+def add(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """ADD in fixed point, three requantisations; or XNNPACK's, see `AddXnnpack`.
 
     LiteRT's on x86 scales the operands in blocks, counted from the start of every row.
     """
-    a, b = (graph.tensors[i] for i in node.inputs)
-    if arithmetic(graph, node).rule == "add_xnnpack":
-        return _add_xnnpack(graph, node)
-    row, (left, right, tail) = innermost_row(a.shape, b.shape), requantization.add(graph, node)
-    if arithmetic(graph, node).rule == "add_x86":
+    a = a or arithmetic(graph, node)
+    if a.rule == "add_xnnpack":
+        return _add_xnnpack(graph, node, a)
+    x, z = (graph.tensors[i] for i in node.inputs)
+    row, (left, right, tail) = innermost_row(x.shape, z.shape), requantization.add(graph, node, a)
+    if a.rule == "add_x86":
         left, right = (r._replace(rounding=ADD_X86.get(row.moves, TWICE)) for r in (left, right))
-    numbers = row.length, requantization.ADD_LEFT_SHIFT, zero_point(a), zero_point(b)
+    numbers = row.length, requantization.ADD_LEFT_SHIFT, zero_point(x), zero_point(z)
     return Add(*numbers, left, right), tail
 
 
-def _add_xnnpack(graph: Graph, node: Node) -> Structs:
+def _add_xnnpack(graph: Graph, node: Node, a: Arithmetic) -> Structs:
     """shift = 20 - floor(log2(max s_i / s_y)), multiplier_i = rint(s_i / s_y * 2^shift)"""
-    a, b = (graph.tensors[i] for i in node.inputs)
-    y = graph.tensors[node.outputs[0]]
-    ratios = [float(scale32(t) / scale32(y)) for t in (a, b)]
+    x, z, y = (graph.tensors[i] for i in (*node.inputs, node.outputs[0]))
+    ratios = [float(scale32(t) / scale32(y)) for t in (x, z)]
     shift = 21 - math.frexp(max(ratios))[1]
     m_a, m_b = (round(math.ldexp(r, shift)) for r in ratios)
-    zeros = zero_point(a), zero_point(b)
+    zeros = zero_point(x), zero_point(z)
     return (AddXnnpack(zeros[0], m_a, zeros[1], m_b, shift, zero_point(y),
-                       *clamp_of(graph, node)),)  # fmt: skip
+                       *clamp_of(graph, node, a)),)  # fmt: skip
 
 
-def mul(graph: Graph, node: Node) -> Structs:
+def mul(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """The operands' zero points, and the tail."""
-    a, b = (graph.tensors[i] for i in node.inputs)
-    return Mul(zero_point(a), zero_point(b)), requantization.mul(graph, node)
+    x, z = (graph.tensors[i] for i in node.inputs)
+    return Mul(zero_point(x), zero_point(z)), requantization.mul(graph, node, a)
 
 
-def mean(graph: Graph, node: Node) -> Structs:
+def mean(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """Mean over the axes; or XNNPACK's, see `MeanXnnpack`, or that of LiteRT on x86."""
     x = graph.tensors[node.inputs[0]]
     cells = math.prod(x.shape[axis] for axis in node.attributes["axes"])
-    rule = arithmetic(graph, node).rule
-    if rule == "mean_xnnpack":
-        return _mean_xnnpack(graph, node, cells)
-    if rule == "mean_x86":
-        return Mean(cells, 0), requantization.mean_x86(graph, node, cells)
-    return Mean(cells, zero_point(x)), requantization.mean(graph, node, cells)
+    a = a or arithmetic(graph, node)
+    if a.rule == "mean_xnnpack":
+        return _mean_xnnpack(graph, node, cells, a)
+    if a.rule == "mean_x86":
+        return Mean(cells, 0), requantization.mean_x86(graph, node, cells, a)
+    return Mean(cells, zero_point(x)), requantization.mean(graph, node, cells, a)
 
 
-def _mean_xnnpack(graph: Graph, node: Node, cells: int) -> Structs:
+def _mean_xnnpack(graph: Graph, node: Node, cells: int, a: Arithmetic) -> Structs:
     """Each product, quotient and difference is rounded to float32."""
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     factor = scale32(x) / scale32(y) * (np.float32(1) / np.float32(cells))
     offset = np.float32(zero_point(y)) - np.float32(cells * zero_point(x)) * factor
-    return (MeanXnnpack(factor, offset, *clamp_of(graph, node)),)
+    return (MeanXnnpack(factor, offset, *clamp_of(graph, node, a)),)
 
 
-def softmax(graph: Graph, node: Node) -> Structs:
+def softmax(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """Differences to the row's maximum in Q5.26; those below diff_min count as zero.
 
     Or LiteRT's on x86, see `SoftmaxX86`: the exponent is formed in float32.
@@ -164,7 +165,7 @@ def softmax(graph: Graph, node: Node) -> Structs:
     x = graph.tensors[node.inputs[0]]
     depth = x.shape[-1]
     rows = math.prod(x.shape) // depth
-    if arithmetic(graph, node).rule == "softmax_x86":
+    if (a or arithmetic(graph, node)).rule == "softmax_x86":
         step = -scale32(x) * np.float32(node.attributes["beta"])
         exponents = np.arange(256, dtype=np.float32) * step
         table = np.exp(exponents.astype(np.float64)).astype(np.float32)
@@ -177,38 +178,41 @@ def softmax(graph: Graph, node: Node) -> Structs:
     return (Softmax(rows, depth, multiplier, shift, -math.floor(radius)),)
 
 
-def rescale(graph: Graph, node: Node) -> Structs:
+def rescale(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """quantize of codes, relu, relu6; or XNNPACK's, see `RescaleXnnpack`."""
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
-    if arithmetic(graph, node).rule == "rescale_xnnpack":
+    if (a or arithmetic(graph, node)).rule == "rescale_xnnpack":
         multiplier = round(float(scale32(x) / scale32(y)) * 2**8)
-        clamp = clamp_of(graph, node)
+        clamp = clamp_of(graph, node, a)
         return (RescaleXnnpack(zero_point(x), multiplier, zero_point(y), *clamp),)
-    return Rescale(zero_point(x)), requantization.rescale(graph, node)
+    return Rescale(zero_point(x)), requantization.rescale(graph, node, a)
 
 
-def quantize(graph: Graph, node: Node) -> Structs:
+def quantize(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """quantize of real numbers, or of codes."""
     y = graph.tensors[node.outputs[0]]
     if graph.tensors[node.inputs[0]].dtype != "float32":
-        return rescale(graph, node)
-    rule = rounding(arithmetic(graph, node), QUANTIZE)
+        return rescale(graph, node, a)
+    rule = rounding(a or arithmetic(graph, node), QUANTIZE)
     return (Quantize(scale32(y), zero_point(y), rule),)
 
 
-def dequantize(graph: Graph, node: Node) -> Structs:
+def dequantize(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
     """Scale, zero point, rule."""
     x = graph.tensors[node.inputs[0]]
-    rule = rounding(arithmetic(graph, node), DEQUANTIZE)
+    rule = rounding(a or arithmetic(graph, node), DEQUANTIZE)
     return (Dequantize(scale32(x), zero_point(x), rule),)
 
 
-def bind(graph: Graph, node: Node) -> Structs:
-    """The structs the node's kernel takes; empty for operators that only move data."""
-    if neural_art.on_hardware(graph, node):
+def bind(graph: Graph, node: Node, a: Arithmetic | None = None) -> Structs:
+    """The structs the node's kernel takes; empty for operators that only move data.
+
+    a   instead of the node's own arithmetic; one that Neural-ART does not compute
+    """
+    if a is None and neural_art.on_hardware(graph, node):
         return _on_neural_art(graph, node)
     binder = _BIND.get(node.op)
-    return () if binder is None else binder(graph, node)
+    return () if binder is None else binder(graph, node, a)
 
 
 def _on_neural_art(graph: Graph, node: Node) -> Structs:
@@ -220,7 +224,7 @@ def _on_neural_art(graph: Graph, node: Node) -> Structs:
     return geometry(graph, node), neural_art.weighted(node, clamp_of(graph, node))
 
 
-_BIND: Mapping[str, Callable[[Graph, Node], Structs]] = {
+_BIND: Mapping[str, Callable[[Graph, Node, Arithmetic | None], Structs]] = {
     "conv2d": weighted,
     "depthwise_conv2d": weighted,
     "fully_connected": weighted,

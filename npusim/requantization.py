@@ -33,12 +33,15 @@ def output_channels(node: Node, weights: Tensor) -> int:
     return weights.shape[3] if node.op == "depthwise_conv2d" else weights.shape[0]
 
 
-def clamp_of(graph: Graph, node: Node) -> tuple[int, int]:
-    """Codes between which the node's output stays: those of its fused activation."""
+def clamp_of(graph: Graph, node: Node, a: Arithmetic | None = None) -> tuple[int, int]:
+    """Codes between which the node's output stays: those of its fused activation.
+
+    a   instead of the node's own arithmetic, here and below
+    """
     y = graph.tensors[node.outputs[0]]
     activation = node.op if node.op in _ACTIVATION_RANGE else "none"
     return activation_range(y, str(node.attributes.get("activation", activation)),
-                            arithmetic(graph, node).bounds)  # fmt: skip
+                            (a or arithmetic(graph, node)).bounds)  # fmt: skip
 
 
 def activation_range(tensor: Tensor, activation: str, bounds: str = "away") -> tuple[int, int]:
@@ -68,48 +71,48 @@ def _code_even(value: float, tensor: Tensor) -> int:
     return int(np.rint(min(max(sum32, np.float32(low)), np.float32(high))))
 
 
-def weighted(graph: Graph, node: Node) -> Requantization:
+def weighted(graph: Graph, node: Node, a: Arithmetic | None = None) -> Requantization:
     """Of a weighted node, one multiplier per output channel: M = s_x * s_w / s_y.
 
     A single weight scale is repeated.
     """
     x, weights = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
-    a, channels = arithmetic(graph, node), output_channels(node, weights)
+    a, channels = a or arithmetic(graph, node), output_channels(node, weights)
     if "multiplier" in node.given:
         multiplier, shift = node.given["multiplier"], node.given["shift"]
-        return _tail(graph, node, multiplier, shift, real_multipliers(multiplier, shift))
+        return _tail(graph, node, multiplier, shift, real_multipliers(multiplier, shift), a)
     reals = ratio(a, x, quantization(weights).scale, graph.tensors[node.outputs[0]])
     reals = np.broadcast_to(reals, (channels,))
-    return _tail(graph, node, *quantize_multipliers(reals), reals)
+    return _tail(graph, node, *quantize_multipliers(reals), reals, a)
 
 
-def mul(graph: Graph, node: Node) -> Requantization:
+def mul(graph: Graph, node: Node, a: Arithmetic | None = None) -> Requantization:
     """Of MUL: M = s_a * s_b / s_y."""
-    a, b = (graph.tensors[i] for i in node.inputs)
-    factor = quantization(b).scale[:1]
-    return _single(graph, node, ratio(arithmetic(graph, node), a, factor, _y(graph, node)))
+    left, right = (graph.tensors[i] for i in node.inputs)
+    a, factor = a or arithmetic(graph, node), quantization(right).scale[:1]
+    return _single(graph, node, ratio(a, left, factor, _y(graph, node)), a)
 
 
-def rescale(graph: Graph, node: Node) -> Requantization:
+def rescale(graph: Graph, node: Node, a: Arithmetic | None = None) -> Requantization:
     """Of quantize of codes, relu, relu6: M = s_x / s_y."""
-    x = graph.tensors[node.inputs[0]]
-    return _single(graph, node, ratio(arithmetic(graph, node), x, ONE, _y(graph, node)))
+    a, x = a or arithmetic(graph, node), graph.tensors[node.inputs[0]]
+    return _single(graph, node, ratio(a, x, ONE, _y(graph, node)), a)
 
 
-def mean(graph: Graph, node: Node, cells: int) -> Requantization:
+def mean(graph: Graph, node: Node, cells: int, a: Arithmetic | None = None) -> Requantization:
     """Of MEAN: the division by the number of cells is folded into the multiplier, truncated.
 
     k = min(floor(log2 cells), 32, 31 + shift), multiplier = (multiplier << k) div cells, shift -= k
     """
-    x = graph.tensors[node.inputs[0]]
-    (real,) = ratio(arithmetic(graph, node), x, ONE, _y(graph, node))
+    a, x = a or arithmetic(graph, node), graph.tensors[node.inputs[0]]
+    (real,) = ratio(a, x, ONE, _y(graph, node))
     multiplier, shift = quantize_multiplier(float(real))
     fold = min(cells.bit_length() - 1, 32, 31 + shift)
     arrays = np.array([(multiplier << fold) // cells, shift - fold], np.int32)
-    return _tail(graph, node, arrays[:1], arrays[1:], np.array([real / cells]))
+    return _tail(graph, node, arrays[:1], arrays[1:], np.array([real / cells]), a)
 
 
-def mean_x86(graph: Graph, node: Node, cells: int) -> Requantization:
+def mean_x86(graph: Graph, node: Node, cells: int, a: Arithmetic | None = None) -> Requantization:
     """Of the mean of a map in LiteRT's kernel for x86: of the sum of codes, not of differences.
 
     M = s_x / (cells * s_y); what the sum has too much is taken off, rounded, with the zero point:
@@ -123,18 +126,20 @@ def mean_x86(graph: Graph, node: Node, cells: int) -> Requantization:
     rounded = Arithmetic("double_rounding_up", block=16, rest="double_rounding")
     zero = zero_point(y) - int(math.copysign(magnitude, offset))
     reals = np.full(y.shape[-1], real)
-    return Requantization(*quantize_multipliers(reals), reals, zero, *clamp_of(graph, node),
+    return Requantization(*quantize_multipliers(reals), reals, zero, *clamp_of(graph, node, a),
                           rounding(rounded, REQUANTIZE))  # fmt: skip
 
 
-def add(graph: Graph, node: Node) -> tuple[Requantization, Requantization, Requantization]:
+def add(
+    graph: Graph, node: Node, a: Arithmetic | None = None
+) -> tuple[Requantization, Requantization, Requantization]:
     """Of ADD: the operands' to a common scale, s_i / (2 max s), the sum's, 2 max s / (2^20 s_y)."""
-    a, b = (graph.tensors[i] for i in node.inputs)
-    twice_max = 2.0 * max(scale(a), scale(b))
-    operands = (_single(graph, node, np.array([scale(t) / twice_max])) for t in (a, b))
+    tensors = [graph.tensors[i] for i in node.inputs]
+    twice_max = 2.0 * max(map(scale, tensors))
+    operands = (_single(graph, node, np.array([scale(t) / twice_max]), a) for t in tensors)
     left, right = (r._replace(zero_point=0, act_min=INT32[0], act_max=INT32[1]) for r in operands)
     total = twice_max / (2.0**ADD_LEFT_SHIFT * scale(_y(graph, node)))
-    return left, right, _single(graph, node, np.array([total]))
+    return left, right, _single(graph, node, np.array([total]), a)
 
 
 def ratio(a: Arithmetic, x: Tensor, factor: np.ndarray, y: Tensor) -> np.ndarray:
@@ -169,16 +174,23 @@ def reads_scale(r: Requantization) -> bool:
     return not {r.rounding.rule, r.rounding.rest}.isdisjoint((FLOAT32_EVEN, FLOAT64_AWAY))
 
 
-def _single(graph: Graph, node: Node, real: np.ndarray) -> Requantization:
-    return _tail(graph, node, *quantize_multipliers(real), real)
+def _single(
+    graph: Graph, node: Node, real: np.ndarray, a: Arithmetic | None = None
+) -> Requantization:
+    return _tail(graph, node, *quantize_multipliers(real), real, a)
 
 
 def _tail(
-    graph: Graph, node: Node, multiplier: np.ndarray, shift: np.ndarray, reals: np.ndarray
+    graph: Graph,
+    node: Node,
+    multiplier: np.ndarray,
+    shift: np.ndarray,
+    reals: np.ndarray,
+    a: Arithmetic | None,
 ) -> Requantization:
-    low, high = clamp_of(graph, node)
+    a = a or arithmetic(graph, node)
+    low, high = clamp_of(graph, node, a)
     zero = zero_point(_y(graph, node))
-    a = arithmetic(graph, node)
     rule = TWICE if a.rule == "add_x86" else rounding(a, REQUANTIZE)
     return Requantization(multiplier, shift, np.array(reals), zero, low, high, rule)
 

@@ -36,7 +36,7 @@ def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None
     if not matching.pairs:
         raise ValueError(f"{b.path}: must hold a tensor of {a.path}, got none that has its name or "
                          "its shape")  # fmt: skip
-    notes += _said(matching, "B")
+    notes += said(matching, "B")
     reference = _reference(a.golden, graph, values)
     if graph is None:
         notes.append("no model: tensors behind the first departure are not judged by themselves; "
@@ -73,8 +73,8 @@ def _side_a(
     if graph is None:
         wanted = [Wanted(d.name, d.values.shape, _dtype(d.values, d.raw), None) for d in a.dumps]
         return wanted, {d.name: d.values.view(_dtype(d.values, d.raw)) for d in a.dumps}
-    matching = match(_wanted(graph, a), a.dumps, {}, layout)
-    notes += _said(matching, "A")
+    matching = match(wanted_tensors(graph, a), a.dumps, {}, layout)
+    notes += said(matching, "A")
     fitted = {p.wanted.name: p.fitted for p in matching.pairs if p.fitted is not None}
     values = {name: f.values for name, f in fitted.items()}
     return [p.wanted for p in matching.pairs if p.fitted is not None], values
@@ -85,7 +85,7 @@ def _dtype(values: np.ndarray, raw: bool) -> str:
     return "int8" if raw else values.dtype.name
 
 
-def _wanted(graph: Graph, side: Side) -> list[Wanted]:
+def wanted_tensors(graph: Graph, side: Side) -> list[Wanted]:
     """A graph's inputs and activations in the order of execution, for the batch of a side."""
     made = [(i, node.name) for node in graph.nodes for i in node.outputs]
     tensors = [(graph.tensors[i], node) for i, node in (*((i, "") for i in graph.inputs), *made)]
@@ -135,7 +135,7 @@ def _party(side: Side) -> Party:
     return Party(side.path, side.kind, golden.profile, accumulator, len(side.dumps))
 
 
-def _said(matching: Matching, side: str) -> Iterator[str]:
+def said(matching: Matching, side: str) -> Iterator[str]:
     """How a side's dumps were matched and read, aloud."""
     ordered = [p for p in matching.pairs if p.by == "order"]
     if ordered:

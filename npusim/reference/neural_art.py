@@ -3,7 +3,7 @@
 The equations are those of npusim/kernels/neural_art.py and neural_art_units.py.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 
 import numpy as np
@@ -24,6 +24,9 @@ from .weighted import _group_product, _taps
 
 FRACTION = 8
 
+Runs = Callable[[int, int], np.ndarray]
+"""(first product, number of products) -> their sum."""
+
 
 def conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt) -> np.ndarray:
     """Grouped, dilated convolution.
@@ -32,11 +35,15 @@ def conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt) -> np.nd
     weights   int8 (O, KH, KW, I), I = C / groups
     returns   int8 (N, OH, OW, O)
     """
+    return codes(reduced_sums(conv2d_runs(x, weights, g), r), r)
+
+
+def conv2d_runs(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Runs:
+    """Sums int64 (N, OH, OW, O) of runs of the products of a convolution."""
     i = weights.shape[3]
     taps = list(_taps(x, weights, g))
 
     def total(start: int, count: int) -> np.ndarray:
-        """Sum of a run of products."""
         parts = []
         for k in range(start // i, -(-(start + count) // i)):
             first, last = max(start - k * i, 0), min(start + count - k * i, i)
@@ -47,7 +54,7 @@ def conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt) -> np.nd
             )
         return added(parts)
 
-    return codes(reduced_sums(total, r), r)
+    return total
 
 
 def depthwise_conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt) -> np.ndarray:
@@ -57,13 +64,18 @@ def depthwise_conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt
     weights   int8 (1, KH, KW, C*M)
     returns   int8 (N, OH, OW, C*M)
     """
+    return codes(reduced_sums(depthwise_conv2d_runs(x, weights, g), r), r)
+
+
+def depthwise_conv2d_runs(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Runs:
+    """Sums int64 (N, OH, OW, C*M) of runs of the products of a depthwise convolution."""
     taps = list(_taps(x, weights, g))
 
     def total(start: int, count: int) -> np.ndarray:
         chosen = taps[start : start + count]
         return added(np.repeat(cells, g.o // g.c, 3) * tap[0] for cells, tap in chosen)
 
-    return codes(reduced_sums(total, r), r)
+    return total
 
 
 def fully_connected(
@@ -75,13 +87,18 @@ def fully_connected(
     weights   int8 (O, I)
     returns   int8 (rows, O)
     """
+    return codes(reduced_sums(fully_connected_runs(x, weights, g), r), r)
+
+
+def fully_connected_runs(x: np.ndarray, weights: np.ndarray, g: FullyConnected) -> Runs:
+    """Sums int64 (rows, O) of runs of the products of a matrix product."""
     rows = x.reshape(-1, g.i).astype(np.int64) - g.x_zero_point
 
     def total(start: int, count: int) -> np.ndarray:
         part = slice(start, start + count)
         return rows[:, part] @ weights[:, part].astype(np.int64).T
 
-    return codes(reduced_sums(total, r), r)
+    return total
 
 
 def add(a: np.ndarray, b: np.ndarray, p: NeuralArtAdd) -> np.ndarray:
@@ -118,24 +135,44 @@ def raw_sums(op: str, x: np.ndarray, weights: np.ndarray, g: Conv2d | FullyConne
     return saturated(acc, VISIBLE_BITS).astype(np.int32)
 
 
-def reduced_sums(total: Callable[[int, int], np.ndarray], r: NeuralArt) -> np.ndarray:
+def reduced_sums(total: Runs, r: NeuralArt) -> np.ndarray:
     """r0, int64: the runs of every piece summed by `total`, the pieces one after the other."""
-    acc = partial = np.zeros((), np.int64)
+    return reduced(piece_sums(total, r), r)
+
+
+def piece_sums(total: Runs, r: NeuralArt) -> Iterator[np.ndarray]:
+    """The sum of every piece, in the order of the passes."""
+    acc = np.zeros((), np.int64)
     for start, count, ends in r.runs.tolist():
         acc = acc + total(start, count)
-        if not ends:
-            continue
+        if ends:
+            yield acc
+            acc = np.zeros((), np.int64)
+
+
+def reduced(sums: Iterable[np.ndarray], r: NeuralArt) -> np.ndarray:
+    """First stage: the sums of the pieces -> r0, int64."""
+    partial = np.zeros((), np.int64)
+    for acc in sums:
         if r.partial_bits == 16:
             partial = saturated(shifted(acc + (partial << r.s0), r.s0, r.round0), 16)
         else:
             partial = saturated(partial + acc, 24)
-        acc = np.zeros((), np.int64)
     return partial if r.partial_bits == 16 else saturated(shifted(partial, r.s0, r.round0), 16)
 
 
 def codes(r0: np.ndarray, r: NeuralArt) -> np.ndarray:
     """Second and third stage: r0 (..., O) -> int8 (..., O)."""
-    r1 = saturated(shifted(r0 * r.a_c.astype(np.int64), r.s1, r.round1), 16)
+    return third_stage(second_stage(r0, r), r)
+
+
+def second_stage(r0: np.ndarray, r: NeuralArt) -> np.ndarray:
+    """r0 -> r1, int64 (..., O)."""
+    return saturated(shifted(r0 * r.a_c.astype(np.int64), r.s1, r.round1), 16)
+
+
+def third_stage(r1: np.ndarray, r: NeuralArt) -> np.ndarray:
+    """r1 -> int8 (..., O)."""
     r2 = shifted(r1 * r.a2 + r.bc_c, r.s2, r.round2)
     return np.clip(saturated(r2, 8), r.act_min, r.act_max).astype(np.int8)
 
@@ -161,6 +198,11 @@ def saturated(values: np.ndarray, bits: int) -> np.ndarray:
     return np.clip(values, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
+RUNS: Mapping[str, Callable[..., Runs]] = {
+    "conv2d": conv2d_runs,
+    "depthwise_conv2d": depthwise_conv2d_runs,
+    "fully_connected": fully_connected_runs,
+}
 FUNCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     "conv2d": conv2d,
     "depthwise_conv2d": depthwise_conv2d,

@@ -14,11 +14,14 @@ def average_pool2d(x: np.ndarray, g: Pool2d) -> np.ndarray:
     returns   int8 (N, OH, OW, C)
     """
     ones = np.ones((1, g.h, g.w, 1), np.int64)
-    total = sum(_cells(x.astype(np.int64), g, 0))
-    count = sum(_cells(ones, g, 0))
+    total, count = (np.asarray(sum(_cells(v, g, 0))) for v in (x.astype(np.int64), ones))
+    return np.clip(rounded_mean(total, count), g.act_min, g.act_max).astype(np.int8)
+
+
+def rounded_mean(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """round(total / count), ties away from zero; int64, count from 1."""
     magnitude = (np.abs(total) + count // 2) // count
-    mean = np.where(total < 0, -magnitude, magnitude)
-    return np.clip(mean, g.act_min, g.act_max).astype(np.int8)
+    return np.where(total < 0, -magnitude, magnitude)
 
 
 def max_pool2d(x: np.ndarray, g: Pool2d) -> np.ndarray:

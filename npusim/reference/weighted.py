@@ -116,6 +116,17 @@ def fully_connected_sums(
     return _accumulate(fully_connected_products(x, weights, g), bias, a)
 
 
+def products(
+    op: str, x: np.ndarray, weights: np.ndarray, g: Conv2d | FullyConnected
+) -> Iterator[np.ndarray]:
+    """What is added to the bias of a weighted operator, in the order of accumulation."""
+    if isinstance(g, FullyConnected):
+        return fully_connected_products(x, weights, g)
+    if op == "depthwise_conv2d":
+        return depthwise_conv2d_products(x, weights, g)
+    return conv2d_products(x, weights, g)
+
+
 def conv2d_products(x: np.ndarray, weights: np.ndarray, g: Conv2d) -> Iterator[np.ndarray]:
     """The products (N, OH, OW, O) of `conv2d` in the order of accumulation; 0 in the padding."""
     i = weights.shape[3]

@@ -1,0 +1,109 @@
+"""From a dump to a report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..diff.compare import said, wanted_tensors
+from ..diff.matching import match
+from ..diff.replay import leading_to
+from ..diff.sides import Side
+from ..graph import Graph
+from .hidden import verdicts as hidden_verdicts
+from .report import Report, accumulators_of, devices_of, kinds_of
+from .verdict import SKIPPED, Verdict, unjudged, verdict
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def identify(
+    side: Side, graph: Graph, inputs: Arrays | None = None, layout: str | None = None
+) -> Report:
+    """Which arithmetic explains a device's tensors.
+
+    side     the dump
+    graph    the model it ran; its own profile and accumulator do not count
+    inputs   the model's inputs by name, where the dump does not hold them
+    layout   of dumps of rank 4: "NHWC" or "NCHW"; found by their shapes if None
+    raises   ValueError where no node can be judged
+    """
+    matching = match(wanted_tensors(graph, side), side.dumps, {}, layout)
+    notes = list(said(matching, "dump"))
+    known = dict(inputs or {})
+    for pair in matching.pairs:
+        if pair.fitted is None:
+            notes.append(f"{pair.wanted.name} is left out: {pair.reason}")
+        elif not _holds(pair.wanted.dtype, pair.fitted.values):
+            notes.append(f"{pair.wanted.name} is left out: its values are no {pair.wanted.dtype}")
+        else:
+            known[pair.wanted.name] = pair.fitted.values.astype(pair.wanted.dtype)
+    found = _in_order(graph, judged(graph, known))
+    if all(v.status == SKIPPED for v in found):
+        raise ValueError(f"{side.path}: must hold a tensor of {graph.name} and what it is made "
+                         "from, got neither; name the model's input with --input")  # fmt: skip
+    return assembled(graph, found, Report(
+        side.path, graph.name, _images(graph, known), (), (), (), None, tuple(notes), known
+    ))  # fmt: skip
+
+
+def judged(graph: Graph, known: Arrays) -> Iterator[Verdict]:
+    """A verdict on every node that leads to a known tensor, and on those that lead to none.
+
+    known   codes by name, in the graph's types
+    """
+    seen = set()
+    for node in graph.nodes:
+        name = graph.tensors[node.outputs[0]].name
+        if name not in known:
+            continue
+        part = leading_to(graph, name, known)
+        inputs = {i: known[i] for i in part.inputs if i in known}
+        missing = [i for i in part.inputs if i not in known]
+        if missing:
+            reason = f"the dump does not hold {missing[0]}, an input of the model"
+            yield unjudged(graph, node, reason)
+        elif len(part.graph.nodes) == 1:
+            yield verdict(part, inputs, known[name])
+        else:
+            yield from hidden_verdicts(part, inputs, known[name])
+        seen |= {n.name for n in part.graph.nodes}
+    for node in graph.nodes:
+        if node.name not in seen:
+            reason = f"the dump holds neither {graph.tensors[node.outputs[0]].name} nor a tensor "
+            reason += "that follows from it"
+            yield unjudged(graph, node, reason)
+
+
+def assembled(graph: Graph, verdicts: Sequence[Verdict], blank: Report) -> Report:
+    """The report of verdicts."""
+    return replace(
+        blank,
+        verdicts=tuple(verdicts),
+        kinds=kinds_of([v for v in verdicts if not v.moves]),
+        devices=devices_of(graph, verdicts),
+        accumulators=accumulators_of(verdicts),
+    )
+
+
+def _in_order(graph: Graph, verdicts: Iterator[Verdict]) -> list[Verdict]:
+    """One verdict per node, in the order of execution; of a node judged twice the surer one."""
+    best: dict[str, Verdict] = {}
+    for v in verdicts:
+        other = best.get(v.node)
+        if other is None or len(v.together) < len(other.together) or other.status == SKIPPED:
+            best[v.node] = v
+    return [best[node.name] for node in graph.nodes]
+
+
+def _images(graph: Graph, known: Arrays) -> int:
+    name = graph.tensors[graph.inputs[0]].name
+    arrays = known.get(name, next(iter(known.values())))
+    return len(arrays) if arrays.ndim else 1
+
+
+def _holds(dtype: str, values: np.ndarray) -> bool:
+    if np.dtype(dtype).kind not in "iu" or not values.size:
+        return True
+    limits = np.iinfo(dtype)
+    return bool(values.min() >= limits.min and values.max() <= limits.max)

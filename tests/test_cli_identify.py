@@ -1,0 +1,82 @@
+"""`npusim identify`: what it prints, exit codes, one-line errors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import npusim
+from npusim import cli, models
+from npusim.tensor_files import write_trace
+
+MODEL = Path(models.__file__).parent / "digits_cnn.h5"
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs npusim in this process: (exit code, standard output, standard error)."""
+
+    def run(*arguments):
+        try:
+            code = cli.main([str(argument) for argument in arguments])
+        except SystemExit as error:
+            code = error.code
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def board(tmp_path):
+    """A dump of a device whose accumulator saturates at 17 bits."""
+    graph = models.digits_cnn()
+    device = replace(graph, accumulator=npusim.Accumulator(17, "saturate"))
+    images = models.to_int8(models.digits().test.images[:2])
+    tensors = dict(npusim.Session(device).trace(images))
+    write_trace(tmp_path / "board", tensors, graph)
+    return tmp_path / "board"
+
+
+def test_identify_names_the_accumulator(command, board):
+    code, out, err = command("identify", board, "--model", MODEL)
+    assert (code, err) == (0, "")
+    assert "accumulator  saturates at 17 bits\n" in out
+    assert "whose accumulator saturates at 17 bits" in " ".join(out.split())
+
+
+def test_identify_tells_programs(command, board):
+    code, out, _ = command("identify", board, "--model", MODEL, "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["explained"]
+    assert "tflm" in facts["profiles"]
+    assert facts["accumulator"] == {"enough": 33, "others": [[17, "saturate"]], "needed": True}
+    assert {node["status"] for node in facts["nodes"]} <= {"decided", "undecided"}
+
+
+def test_what_is_not_explained_is_status_1(command, board):
+    (file,) = board.glob("*logits.npy")
+    np.save(file, np.zeros_like(np.load(file)))
+    code, out, _ = command("identify", board, "--model", MODEL)
+    assert code == 1
+    assert out.endswith("\nnot explained: accumulator, of which layers need different ones\n")
+
+
+def test_model_instead_of_a_dump_is_refused(command):
+    code, _, err = command("identify", MODEL, "--model", MODEL)
+    assert code == 2
+    assert err == (
+        f"npusim: {MODEL}: must be a dump of a device or a golden file, got a model; dump its "
+        "tensors with npusim run --trace\n"
+    )
+
+
+def test_suggested_input_must_be_numpy(command, board):
+    code, _, err = command("identify", board, "--model", MODEL, "--suggest-input", "x.bin")
+    assert code == 2
+    assert err == "npusim: x.bin: suggested input must be .npy or .npz, got .bin\n"
