@@ -12,7 +12,6 @@ from conformance.goldens import parameters, path_of
 from c.agreement import differences
 from c.npu_cases import nodes
 
-
 EACH = [5, pytest.param(1, marks=pytest.mark.full)]
 """Every fifth image, or all."""
 
