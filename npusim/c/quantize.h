@@ -5,8 +5,8 @@
  *
  * The only kernels that compute with real numbers: in float, NPU_DOUBLE_AWAY in double. They need
  * IEEE 754 arithmetic, subnormal numbers included: FPSCR as after reset, no -ffast-math, no fused
- * multiply-add (-ffp-contract=off), and on cores with Helium no float vectors, which flush subnormal
- * numbers to zero (above -O2, -fno-tree-vectorize).
+ * multiply-add (-ffp-contract=off), and on cores with Helium no float vectors, which flush
+ * subnormal numbers to zero (above -O2, -fno-tree-vectorize).
  * Twin of npusim/kernels/quantize.py. Sources: TFLite reference_ops::AffineQuantize and Dequantize,
  * their forms for x86 in optimized_ops; XNNPACK f32-qs8-vcvt. */
 #ifndef NPU_QUANTIZE_H

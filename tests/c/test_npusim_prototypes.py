@@ -15,9 +15,10 @@ HEADERS = [path for path in npusim.c_sources() if path.suffix == ".h" and "_mve"
 DECLARED = read_headers(HEADERS)
 KERNELS = Path(structs.__file__).parent
 
-# modules with no C file: what computes in float, and what only calls kernels from a plan
+# modules with no C file: what computes in float, what only calls kernels from a plan, and what
+# counts overflows for `npusim check`
 LEFT_OUT = {"float_arith", "softmax_x86", "executor", "steps", "neural_art_steps", "operands",
-            "table", "__init__"}  # fmt: skip
+            "table", "tally", "__init__"}  # fmt: skip
 
 # C functions with no namesake: unsigned arithmetic, the choice of a rule by its number, sizes of
 # scratch, what a plan does itself, and the inner loops that have a Helium twin
@@ -36,7 +37,7 @@ C_ONLY_STRUCTS = {"npu_window"}
 PYTHON_ONLY = {
     "conv2d": {"dot", "gather_patch"},
     "depthwise_conv2d": {"accumulate"},
-    "ordered": {"limits", "begin", "add_products", "finish"},
+    "ordered": {"limits", "span", "begin", "add_products", "finish"},
     "requantize": {
         f"{what}_{rule}" for what in ("row", "tensor") for rule in structs.REQUANTIZE
     },
@@ -49,8 +50,8 @@ PYTHON_ONLY = {
     "neural_art": {"add_products", "reduced_sum", "folded", "reduced", "code", "sat16"},
     "neural_art_units": {"sum_code", "mean_code"},
 }  # fmt: skip
-# structs and rules that compute in float
-FLOAT_STRUCTS = {"SoftmaxX86", "MeanXnnpack"}
+# structs of what has no C file, and rules that compute in float
+PYTHON_STRUCTS = {"SoftmaxX86", "MeanXnnpack", "Tallies"}
 FLOAT_RULES = {"FLOAT32_EVEN", "FLOAT64_AWAY"}
 # a type in a C function's name where Python takes any
 TYPE = re.compile(r"(?:_u?int(?:8|16|32|64)|_float32)+$")
@@ -146,7 +147,7 @@ def snake(name):
 CLASSES = {
     name: value
     for name, value in vars(structs).items()
-    if inspect.isclass(value) and hasattr(value, "_fields") and name not in FLOAT_STRUCTS
+    if inspect.isclass(value) and hasattr(value, "_fields") and name not in PYTHON_STRUCTS
 }
 
 
