@@ -25,8 +25,9 @@ The code, from the inside out:
     checkpoint, interrupt, result, train                      a run from outside
     warm_up, new_head                                         a float head, and int8 with head-room
     moments, adapt                                            channel statistics
-    bench, demo, commands, cli                                the `zo` command
     sources, c                                                C99 twins of the arithmetic
+    export                                                    a run as a C project
+    bench, demo, commands, cli                                the `zo` command
 """
 
 from . import data

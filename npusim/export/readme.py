@@ -12,6 +12,7 @@ from ..headroom import accumulator
 from .entries import entries, inputs_of, outputs_of, signature
 from .header import OVERFLOW, port
 from .model import Model
+from .row import BIASES, PARAMETERS, WEIGHTS
 from .targets import Target
 
 _TEXT = """\
@@ -139,7 +140,7 @@ def _ports(model: Model) -> Iterator[str]:
 
 def memory_rows(model: Model) -> Iterator[str]:
     """Rows of a table: what lies where, and its bytes."""
-    kinds: Counter[str] = Counter()
+    kinds = dict.fromkeys((WEIGHTS, BIASES, PARAMETERS), 0)
     for array in model.arrays:
         kinds[array.kind] += array.values.nbytes
     for kind, size in kinds.items():

@@ -11,7 +11,7 @@ import zo
 from npusim import Accumulator, ModelError, Session
 from npusim.export import TARGETS
 from npusim.head import with_features
-from zo.export import Task, export_training
+from zo.export import Device, Task, export_training
 from zo.export.samples import samples
 from zo.loss import ErrorCount
 
@@ -53,10 +53,10 @@ def task_of(name, train=60):
     return Task(graph, trainable, task.train, task.validation)
 
 
-def exported(name, target="host", checked=3):
+def exported(name, target="host", checked=3, keep=False):
     """A run as a C project."""
-    return export_training(task_of(name), "digits", schedule(), options(RUNS[name][1]),
-                           target=target, checked=checked)  # fmt: skip
+    device = Device(target, checked, keep)
+    return export_training(task_of(name), "digits", schedule(), options(RUNS[name][1]), device)
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,29 @@ def test_self_test_finds_another_sample(tmp_path):
     assert "self-test: 0 of" not in said
 
 
-def test_samples_of_another_network_are_refused(tmp_path):
+@pytest.mark.parametrize("name", ["head", "joint, head frozen below"])
+def test_kept_features_change_nothing(name, tmp_path):
+    project = exported(name, keep=True)
+    program = Program(project, BY_NAME["clang-sanitized"], tmp_path)
+    assert program.check().endswith("self-test: 0 of 9 steps and 4 epochs differ\n")
+    images = {"train_kept": 60, "validation_kept": 100}
+    assert {k: project.training.memory[k] % v for k, v in images.items()} == dict.fromkeys(
+        images, 0
+    )
+    assert "| the same, of all images | RAM, `.bss` |" in project.files["README.md"]
+
+
+def test_samples_that_do_not_fit_are_refused(tmp_path):
     program = Program(exported("head"), BY_NAME["gcc"], tmp_path)
-    data = bytearray((tmp_path / "samples.bin").read_bytes())
-    data[4] += 1
-    (tmp_path / "samples.bin").write_bytes(data)
-    (tmp_path / "region.o").unlink()
-    program.done("make", "-s", *program.build.variables)
-    assert program.done("./model", status=2) == "samples: must be those of this network\n"
+    right = bytearray((tmp_path / "samples.bin").read_bytes()) + bytes(10_000)
+    # another kind of images; too few or too many to train on, or to validate with
+    for place, number in ((4, 65), (8, 19), (8, 61), (12, 0), (12, 101)):
+        data = bytearray(right)
+        data[place : place + 4] = number.to_bytes(4, "little")
+        (tmp_path / "samples.bin").write_bytes(data)
+        (tmp_path / "region.o").unlink()
+        program.done("make", "-s", *program.build.variables)
+        assert program.done("./model", status=2) == "samples: must be those of this network\n"
 
 
 def test_samples_hold_labels_and_codes():

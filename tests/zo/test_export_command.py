@@ -45,6 +45,14 @@ def test_prints_json(zo_command):
     assert "reader_training.c" in facts["files"]
 
 
+def test_keeps_features_where_asked(zo_command):
+    def memory(folder, *options):
+        arguments = ["export-c", MODEL, "--output", folder, *SHORT, "--json", *options]
+        return json.loads(zo_command(*arguments)[1])["training_bytes"]
+
+    assert memory("b", "--keep-features") - memory("a") == (40 + 30) * 64
+
+
 def test_built_as_the_readme_says(zo_command, tmp_path):
     build = BUILDS[0]
     require(*build.tools)

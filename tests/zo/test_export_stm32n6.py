@@ -8,7 +8,7 @@ from c.toolchain import RULES, SANITIZERS, require
 from training_tasks import digits_task
 
 import zo
-from zo.export import Task, export_training
+from zo.export import Device, Task, export_training
 
 BENCH = Path(__file__).parents[1] / "c" / "stm32n6" / "train_on_fake.c"
 IMAGES, VALIDATION, EPOCHS, Q, BATCH = 40, 20, 2, 3, 20
@@ -20,8 +20,9 @@ def exported(trainable, **settings):
     task = digits_task(train=IMAGES, validation=VALIDATION)
     method = zo.Method(**settings)
     options = zo.Options(epochs=EPOCHS, batch=BATCH, method=method)
-    return export_training(Task(task.graph, trainable, task.train, task.validation), "digits",
-                           zo.Constant(Q), options, target="stm32n6", checked=EPOCHS)  # fmt: skip
+    whole = Task(task.graph, trainable, task.train, task.validation)
+    device = Device("stm32n6", checked=EPOCHS)
+    return export_training(whole, "digits", zo.Constant(Q), options, device)
 
 
 def on_fake(project, folder, *arguments, options=()):

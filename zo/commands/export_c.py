@@ -15,7 +15,7 @@ from npusim.progress_bar import bar
 
 from ..classifier import find_classifier
 from ..data import load, split, to_input
-from ..export import Project, Task, export_training
+from ..export import Device, Project, Task, export_training
 from ..options import Options as Settings
 from .arguments import DATA, JSON, MODEL, PIXELS, Command, Options, normalization
 from .origin import origin_of
@@ -63,8 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
         find_constant(graph, tensor)
     task = _task(graph, arguments)
     name = identifier(arguments.name or path.stem)
-    project = export_training(task, name, schedule, options, target=arguments.target,
-                              checked=min(arguments.check_epochs, options.epochs))  # fmt: skip
+    checked = min(arguments.check_epochs, options.epochs)
+    device = Device(arguments.target, checked, arguments.keep_features)
+    project = export_training(task, name, schedule, options, device)
     project.write(arguments.output)
     if arguments.json:
         print(json.dumps(_facts(project, arguments), indent=2))
@@ -146,6 +147,9 @@ _TASK: Options = {
                      "help": f"validation images; {VALIDATION_IMAGES} or one in three"},
     "--check-epochs": {"type": counting_number, "default": 1, "metavar": "N",
                        "help": "how many epochs the self-test trains; 1"},
+    "--keep-features": {"action": "store_true",
+                        "help": "memory for what frozen layers give of every image, so that they "
+                        "run once"},
     **PIXELS,
     "--json": JSON,
 }  # fmt: skip

@@ -6,6 +6,6 @@ samples, trajectory          labelled images, and what training must be after ev
 readme, project              a folder of all of it
 """
 
-from .project import Project, Task, export_training
+from .project import Device, Project, Task, export_training
 
-__all__ = ["Project", "Task", "export_training"]
+__all__ = ["Device", "Project", "Task", "export_training"]

@@ -25,6 +25,7 @@ class Network:
     classes   of the head
     inputs    of the head where its exact gradient trains it, else 0
     shown     whether what the head reads is all of `live`
+    kept      whether there is memory for what the frozen part gives of every image
     """
 
     model: Model
@@ -32,6 +33,7 @@ class Network:
     classes: int
     inputs: int
     shown: bool
+    kept: bool
 
     @property
     def frozen(self) -> bool:
@@ -57,9 +59,10 @@ class Network:
         }
 
 
-def network_of(model: Model, run: Run) -> Network:
+def network_of(model: Model, run: Run, keep: bool) -> Network:
     """The network of a run.
 
+    keep     what frozen layers give of every image, so that they run once
     raises   ModelError where a forward pass may fail
     """
     if model.faults:
@@ -76,12 +79,22 @@ def network_of(model: Model, run: Run) -> Network:
     features = model.graph.tensor(classifier.features)
     shown = [model.graph.tensors[i].name for _, i, _ in live] == [features.name]
     inputs = prod(features.shape) if run.step.group.exact else 0
-    return Network(model, tuple(live), classifier.classes, inputs, shown)
+    kept = keep and model.is_split
+    return Network(model, tuple(live), classifier.classes, inputs, shown, kept)
 
 
-def source_fields(memory: Fields) -> Fields:
-    """Of a `struct zo_source` before it has images."""
-    return {"network": "&network", "memory": memory}
+def source_fields(parts: Parts, network: Network, memory: Fields, name: str, images: int) -> Fields:
+    """Of a `struct zo_source` before it has images.
+
+    name     of the part
+    images   as many as it will have at most
+    """
+    size = images * network.live_bytes * network.kept
+    return {
+        "network": "&network",
+        "kept": parts.zeros(f"{name}_kept", "int8_t", size),
+        "memory": memory,
+    }
 
 
 def network_text(network: Network) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from npusim import Graph, Session
 from npusim.constants import find_constant
@@ -64,15 +65,28 @@ class Task:
     validation: Dataset
 
 
-def export_training(
-    task: Task, name: str, schedule: Schedule, options: Options, *, target: str = "host",
-    checked: int = 1,
-) -> Project:  # fmt: skip
-    """A run of zo that has not begun, as a C program for a target.
+class Device(NamedTuple):
+    """What a run is exported for.
 
-    name      in front of all names that other files see: a C identifier
     target    one of npusim.export.TARGETS
     checked   how many epochs the self-test trains
+    keep      memory for what frozen layers give of every image, so that they run once
+    """
+
+    target: str = "host"
+    checked: int = 1
+    keep: bool = False
+
+
+HOST = Device()
+
+
+def export_training(
+    task: Task, name: str, schedule: Schedule, options: Options, device: Device = HOST
+) -> Project:
+    """A run of zo that has not begun, as a C program for a device.
+
+    name      in front of all names that other files see: a C identifier
     raises    ValueError, TypeError, ModelError where something does not fit, or has no twin in C
     """
     session = Session(task.graph, trainable=task.trainable)
@@ -80,15 +94,15 @@ def export_training(
     require_twins(run)
     graph = session.snapshot()  # codes have been clipped to their rails
     model = _model(graph, task.trainable, name, run)
-    found = training(model, run, network_of(model, run))
-    trajectory = record(run, checked)
+    found = training(model, run, network_of(model, run, device.keep))
+    trajectory = record(run, device.checked)
     files: dict[str, str | bytes] = {
-        "README.md": readme(model, found, run, target, graph),
+        "README.md": readme(model, found, run, device.target, graph),
         **model_files(model, graph),
-        **_training_files(model, found, TARGETS[target].program),
+        **_training_files(model, found, TARGETS[device.target].program),
         **{f"zo/{path.name}": path.read_text("utf-8") for path in c_sources()},
-        **target_files(target),
-        **target_files(target, TEMPLATES),
+        **target_files(device.target),
+        **target_files(device.target, TEMPLATES),
         "samples.bin": samples(model.graph, task.train, task.validation),
         "self_test.h": self_test_header(trajectory),
     }

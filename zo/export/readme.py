@@ -51,7 +51,7 @@ kernels there, and the bits are the same as long as its arithmetic is.
 
 `samples.bin` holds {train} training and {validation} validation images. `region.c` builds it in,
 in the section `.npu_samples`; on a board it can be written to memory-mapped flash instead, and be
-replaced by other samples of the same form at any time.
+replaced at any time by other samples of the same form, as many at most.
 
 ## Memory
 
@@ -174,7 +174,7 @@ def _settings(run: Run) -> str:
 def _memory(model: Model, training: Training) -> Iterator[str]:
     yield from memory_rows(model)
     yield f"| tables and rates of training | flash, `.rodata` | {training.tables:,} |"
-    kept = {"momentum": 0, "residual": 0, "live": 0}
+    kept = {"momentum": 0, "residual": 0, "live": 0, "kept": 0}
     rest = 0
     for name, size in training.memory.items():
         kind = next((k for k in kept if name.endswith(k)), None)
@@ -182,8 +182,12 @@ def _memory(model: Model, training: Training) -> Iterator[str]:
             rest += size
         else:
             kept[kind] += size
-    words = {"momentum": "momentum", "residual": "residuals",
-             "live": "what frozen layers give, of a batch"}  # fmt: skip
+    words = {
+        "momentum": "momentum",
+        "residual": "residuals",
+        "live": "what frozen layers give, of a batch",
+        "kept": "the same, of all images",
+    }
     for kind, size in kept.items():
         if size:
             yield f"| {words[kind]} | RAM, `.bss` | {size:,} |"

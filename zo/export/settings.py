@@ -61,8 +61,8 @@ def run_fields(parts: Parts, model: Model, run: Run, network: Network, scaled: i
     recalibrates = options.method.recalibrate
     return {
         "step": _step_fields(parts, run),
-        "train": source_fields(memory),
-        "validation": source_fields(memory),
+        "train": source_fields(parts, network, memory, "train", len(run.train)),
+        "validation": source_fields(parts, network, memory, "validation", len(run.validation)),
         "scaled": "scaled" if scaled else "NULL",
         "scaled_count": scaled,
         "logit_shift": model.parameter(classifier.node, "shift") if recalibrates else "NULL",

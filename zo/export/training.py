@@ -51,7 +51,7 @@ def training(model: Model, run: Run, network: Network) -> Training:
         [f"struct zo_run {model.prefix}_training;"],
         _changed(model),
         _attach(model),
-        _load(model, parts),
+        _load(model, parts, run),
     ]
     source = "\n".join("".join(f"{x}\n" for x in lines) for lines in map(list, sections) if lines)
     sizes = {name: _SIZES[kind] * count for name, (kind, count) in parts.memory.items()}
@@ -108,13 +108,18 @@ def _attach(model: Model) -> Iterator[str]:
     yield "}"
 
 
-def _load(model: Model, parts: Parts) -> Iterator[str]:
+def _load(model: Model, parts: Parts, run: Run) -> Iterator[str]:
     name = model.prefix
+    yield "/* As many images as there is memory for. */"
+    yield f"enum {{ TRAIN = {len(run.train)}, VALIDATION = {len(run.validation)} }};"
+    yield ""
     yield f"int32_t {name}_load_training(const uint8_t *region)"
     yield "{"
     size = f"{model.names.macro}_INPUT_BYTES"
     yield "    struct samples train, validation;"
-    yield f"    if (samples_open(region, {size}, &train, &validation) != 0) {{"
+    yield f"    if (samples_open(region, {size}, &train, &validation) != 0"
+    yield f"        || train.count < {run.options.batch} || train.count > TRAIN"
+    yield "        || validation.count == 0 || validation.count > VALIDATION) {"
     yield "        return -1;"
     yield "    }"
     yield f"    {name}_load_weights();"

@@ -11,8 +11,9 @@ extern struct zo_run @NAME@_training;
 /* Brings everything to where training begins: weights and scales from flash, no momentum, no
  * residuals, the first epoch.
  *
- * region    samples, see samples.h
- * returns   0, or -1 where there are none for this network */
+ * region    samples, see samples.h: a batch to train on at least, and as many images of each part as
+ *           there were when the model was exported at most
+ * returns   0, or -1 where there are none such for this network */
 int32_t @NAME@_load_training(const uint8_t *region);
 
 /* What training changed of the network, to be kept. */
