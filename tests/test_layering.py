@@ -38,6 +38,7 @@ ORDER = [
     "reference",
     "codes",
     "formats",
+    "floats",
     "constants",
     "strides",
     "arena",
