@@ -39,6 +39,7 @@ ORDER = [
     "codes",
     "formats",
     "floats",
+    "calibrate",
     "constants",
     "strides",
     "arena",

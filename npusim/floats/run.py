@@ -1,7 +1,7 @@
 """A float graph, executed: float32 in NumPy, node by node."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -42,13 +42,13 @@ def trace(graph: Graph, x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
                 del values[index]
 
 
-def operands(graph: Graph, node: Node, values: dict[int, np.ndarray]) -> list[np.ndarray]:
-    """What a node reads: constants of the graph, activations among `values`; no absent bias."""
+def operands(graph: Graph, node: Node, values: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+    """What a node reads: of `values`, else constants of the graph; no absent bias."""
     found = []
     for index in node.inputs:
         if index != ABSENT:
             data = graph.tensors[index].data
-            found.append(values[index] if data is None else data)
+            found.append(data if data is not None and index not in values else values[index])
     return found
 
 
