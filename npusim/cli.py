@@ -15,6 +15,7 @@ from . import (
     golden_command,
     locate_command,
     multiplier_command,
+    quantize_command,
 )
 from .command_line import (
     EXIT_STATUS,
@@ -131,6 +132,7 @@ COMMANDS = tuple(
     for module in (
         check_command,
         multiplier_command,
+        quantize_command,
         explain_command,
         golden_command,
         diff_command,

@@ -30,8 +30,10 @@ def observed(x, batch=4):
 
 @pytest.fixture(scope="module")
 def values():
-    """Heavy tails: a few values far out."""
-    return np.random.default_rng(4).standard_t(2, (10, 1000)).astype(np.float32)
+    """Normal ones, and two far out."""
+    drawn = np.random.default_rng(4).standard_normal((10, 1000)).astype(np.float32)
+    drawn[3, 5], drawn[7, 8] = -9.0, 7.0
+    return drawn
 
 
 def test_reach_is_that_of_all_batches(values):
@@ -55,7 +57,10 @@ def test_percentile_leaves_out_the_share_and_no_bin_more(values, share):
         assert one_more > share * values.size
 
 
-def test_mse_is_the_best_part_of_the_range(values):
+def test_mse_is_the_best_part_of_the_range():
+    """Values in 0..1 and one of 3: the codes are better spent below."""
+    values = np.random.default_rng(7).random((10, 50_000), np.float32)
+    values[3, 5] = 3.0
     reach = observed(values)
 
     def error(part):
@@ -63,8 +68,7 @@ def test_mse_is_the_best_part_of_the_range(values):
         return np.square(simulated(values, q) - values, dtype=np.float64).sum()
 
     best = min(map(error, SHARES))
-    low, high = mse(reach, 0.0)
-    assert low / reach.low == pytest.approx(high / reach.high)
+    _, high = mse(reach, 0.0)
     assert error(high / reach.high) <= 1.02 * best  # values stand for the middles of their bins
     assert error(high / reach.high) < 0.9 * error(1.0)
 
