@@ -47,7 +47,7 @@ def test_quantize_writes_a_model_that_runs(quantize):
     assert lines[1].split()[:2] == ["features.0.0", "conv2d"]
     assert lines[-3].startswith("classifier.1: SQNR ")
     assert lines[-2].startswith("half of the noise is made by ")
-    assert lines[-1] == ("m.h5: 66 nodes, profile tflm, calibrated on 24 images, measured on 2")
+    assert lines[-1] == ("m.h5: 67 nodes, profile tflm, calibrated on 24 images, measured on 2")
     graph = npusim.load("m.h5")
     assert graph.tensors[graph.inputs[0]].shape == (1, 32, 32, 3)
     assert training(graph).normalization == Normalization(
