@@ -17,6 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npusim import Graph, Node, Quantization, Tensor
+from npusim.calibrate.scales import (
+    bias_codes,
+    bias_scale,
+    channel_scales,
+    output_axis,
+    per_tensor,
+    weight_codes,
+)
 
 from .float_network import CLASSES, LAYERS, Parameters, forward
 
@@ -77,45 +85,26 @@ def steps(p: Parameters, x: np.ndarray) -> Iterator[Step]:
     yield Step("fully_connected", constants, logits, {"activation": "none", "keep_dims": False})
 
 
-def per_tensor(scale: float, zero_point: int) -> Quantization:
-    """One scale for a whole tensor."""
-    return Quantization(np.array([scale]), np.array([zero_point]))
-
-
 def activation(name: str, shape: tuple[int, ...], scale: float) -> Tensor:
     """An int8 tensor behind a relu: real values 0 .. 255 * scale."""
     return Tensor(name, shape, "int8", "activation", per_tensor(scale, ZERO_POINT))
 
 
-def channel_scales(w: np.ndarray, room: int) -> np.ndarray:
-    """float32 (O,): max|w| / 127 of each output channel; with room, room * max|w| / 126."""
-    axis = output_axis(w)
-    largest = np.abs(w).max(axis=tuple(d for d in range(w.ndim) if d != axis))
-    return (largest * room / (127 if room == 1 else 126)).astype(np.float32)
-
-
-def output_axis(w: np.ndarray) -> int:
-    """The axis of output channels: the last of depthwise weights (1, KH, KW, C), else the first."""
-    return 3 if w.ndim == 4 and w.shape[0] == 1 else 0
-
-
 def weighted(p: Parameters, name: str, s_x: float, room: int) -> tuple[Tensor, Tensor]:
     """The constants of a layer: int8 weights and int32 bias."""
-    w, axis = p.weights[name], output_axis(p.weights[name])
-    scale = channel_scales(w, room)
-    spread = scale.astype(np.float64).reshape([-1 if d == axis else 1 for d in range(w.ndim)])
-    codes = np.rint(w / spread).astype(np.int8)
-    bias_scale = np.float32(s_x).astype(np.float64) * scale
-    bias = np.rint(p.biases[name] / bias_scale).astype(np.int32)
+    w = p.weights[name]
+    axis = output_axis(w, {layer.name: layer.op for layer in LAYERS}.get(name, "fully_connected"))
+    scale = channel_scales(w, axis, room)
+    codes, bias = weight_codes(w, axis, scale), bias_codes(p.biases[name], np.float32(s_x), scale)
     zeros = np.zeros(len(scale))
     return (
         Tensor(name, w.shape, "int8", "constant", Quantization(scale, zeros, axis), codes),
         Tensor(f"{name}/bias", bias.shape, "int32", "constant",
-               Quantization(bias_scale, zeros, 0), bias),
+               Quantization(bias_scale(np.float32(s_x), scale), zeros, 0), bias),
     )  # fmt: skip
 
 
 def logits_scale(p: Parameters, mean: np.ndarray) -> Quantization:
     """s_y = S_w * rms||x||, S_w the mean scale of the head's channels: delta = 1 (zo's rule)."""
     norm = np.sqrt((mean**2).sum(1).mean())
-    return per_tensor(float(channel_scales(p.weights["head"], HEAD_ROOM).mean() * norm), 0)
+    return per_tensor(float(channel_scales(p.weights["head"], 0, HEAD_ROOM).mean() * norm), 0)

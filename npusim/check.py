@@ -6,7 +6,7 @@ quantisation and memory. The first broken rule is raised with the tensor or node
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from .affine import LIMITS
 from .check_nodes import check_node, check_operands, check_shape
 from .graph import ABSENT, DTYPES, Graph, ModelError, Node, Quantization, Tensor
 from .neural_art.stored import PROFILE as NEURAL_ART
+from .operators import RULES, Rule
 from .profiles import PROFILES
 
 RANK_LIMIT = 8
@@ -40,6 +41,18 @@ def check(graph: Graph, where: str = "") -> None:
 
 
 def _check(graph: Graph) -> None:
+    check_structure(graph, RULES)
+    for node in graph.nodes:
+        _named(_label(node), check_node, graph, node)
+        check_shape(graph, node)
+
+
+def check_structure(graph: Graph, rules: Mapping[str, Rule]) -> None:
+    """Check all of a graph that its operators do not have a say in.
+
+    rules    the operators there are
+    raises   ModelError as `check`
+    """
     _check_settings(graph)
     _check_names("graph", [graph.name])
     _check_names("tensor", (tensor.name for tensor in graph.tensors))
@@ -47,11 +60,8 @@ def _check(graph: Graph) -> None:
     for tensor in graph.tensors:
         _named(f"tensor {tensor.name}", _check_tensor, tensor)
     _check_ends(graph)
-    _check_order(graph)
+    _check_order(graph, rules)
     _check_memory(graph)
-    for node in graph.nodes:
-        _named(_label(node), check_node, graph, node)
-        check_shape(graph, node)
 
 
 def _check_settings(graph: Graph) -> None:
@@ -152,11 +162,11 @@ def _check_ends(graph: Graph) -> None:
             raise ModelError(f"tensor {tensor.name}: must be one of the graph's inputs, got none")
 
 
-def _check_order(graph: Graph) -> None:
+def _check_order(graph: Graph, rules: Mapping[str, Rule]) -> None:
     """Every tensor is made once, and before it is read."""
     made = {i for i, tensor in enumerate(graph.tensors) if tensor.kind != "activation"}
     for node in graph.nodes:
-        _named(_label(node), check_operands, node)
+        _named(_label(node), check_operands, node, rules)
         for index in node.inputs:
             if index == ABSENT:
                 continue

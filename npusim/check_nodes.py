@@ -23,6 +23,8 @@ from .rules import MOVING, arithmetic, refusal, stated
 from .shapes import output_shape
 
 SOFTMAX_SCALE, SOFTMAX_ZERO_POINT = 1 / 256, -128
+WEIGHT_TYPES = {"int8": ("int8", "int32"), "float32": ("float32", "float32")}
+"""Types of weights and bias by that of the input."""
 GIVEN = {
     "multiplier": (0, LONGEST),
     "shift": (-31, 31),
@@ -39,13 +41,8 @@ def check_node(graph: Graph, node: Node) -> None:
     raises   ModelError without the node's name
     """
     rule = RULES[node.op]
-    operands = [graph.tensors[i] for i in node.inputs if i != ABSENT]
-    x, y = operands[0], graph.tensors[node.outputs[0]]
-    _check_types(node, rule, operands, y)
-    _check_attributes(node, rule, len(x.shape))
-    special = _SPECIAL.get(node.op)
-    if special is not None:
-        special(node, operands, y)
+    check_node_form(graph, node, rule)
+    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     if rule.moves and x.quantization != y.quantization:
         raise ModelError(
             f"input and output must have one quantisation, got {_described(x.quantization)} and "
@@ -56,6 +53,20 @@ def check_node(graph: Graph, node: Node) -> None:
     _check_parameters(graph, node)
 
 
+def check_node_form(graph: Graph, node: Node, rule: Rule) -> None:
+    """Check what a node has by its operator's rule: types, ranks, attributes, weights that fit.
+
+    raises   ModelError without the node's name
+    """
+    operands = [graph.tensors[i] for i in node.inputs if i != ABSENT]
+    x, y = operands[0], graph.tensors[node.outputs[0]]
+    _check_types(node, rule, operands, y)
+    _check_attributes(node, rule, len(x.shape))
+    special = _SPECIAL.get(node.op)
+    if special is not None:
+        special(node, operands, y)
+
+
 def check_shape(graph: Graph, node: Node) -> None:
     """Check that the output has the shape that follows from the inputs'."""
     derived, declared = output_shape(graph, node), graph.tensors[node.outputs[0]].shape
@@ -63,11 +74,11 @@ def check_shape(graph: Graph, node: Node) -> None:
         raise ModelError(f"{node.name}/{node.op}: output must be {derived}, got {declared}")
 
 
-def check_operands(node: Node) -> None:
+def check_operands(node: Node, rules: Mapping[str, Rule]) -> None:
     """Check an operator's name and how many tensors it reads and writes."""
-    if node.op not in RULES:
-        raise ModelError(f"operator must be one of {', '.join(RULES)}, got {node.op}")
-    names = RULES[node.op].operands
+    if node.op not in rules:
+        raise ModelError(f"operator must be one of {', '.join(rules)}, got {node.op}")
+    names = rules[node.op].operands
     least = len(names) - (names[-1] == "bias")
     if not least <= len(node.inputs) <= len(names) or len(node.outputs) != 1:
         raise ModelError(
@@ -130,7 +141,7 @@ def _conv2d(node: Node, operands: list[Tensor], y: Tensor) -> None:
             f"output channels must be a multiple of the {x.shape[3] // weights.shape[3]} groups, "
             f"got {weights.shape[0]}"
         )
-    _check_weights(operands[1:], 0, weights.shape[0])
+    _check_weights(operands, 0, weights.shape[0])
 
 
 def _depthwise_conv2d(node: Node, operands: list[Tensor], y: Tensor) -> None:
@@ -140,7 +151,7 @@ def _depthwise_conv2d(node: Node, operands: list[Tensor], y: Tensor) -> None:
         raise ModelError(
             f"weights must be (1, KH, KW, C*M) with C = {channels}, got {weights.shape}"
         )
-    _check_weights(operands[1:], 3, weights.shape[3])
+    _check_weights(operands, 3, weights.shape[3])
 
 
 def _fully_connected(node: Node, operands: list[Tensor], y: Tensor) -> None:
@@ -150,13 +161,14 @@ def _fully_connected(node: Node, operands: list[Tensor], y: Tensor) -> None:
         raise ModelError(f"weights must be (O, I), I a divisor of {width}, got {weights.shape}")
     if node.attributes["keep_dims"] and width != weights.shape[1]:
         raise ModelError(f"weights must be (O, I) with I = {width}, got {weights.shape}")
-    _check_weights(operands[1:], 0, weights.shape[0])
+    _check_weights(operands, 0, weights.shape[0])
 
 
-def _check_weights(constants: list[Tensor], axis: int, outputs: int) -> None:
-    """Weights int8 with zero point 0, bias int32 (O,); both constants."""
-    weights = constants[0]
-    for name, tensor, dtype in zip(("weights", "bias"), constants, ("int8", "int32"), strict=False):
+def _check_weights(operands: list[Tensor], axis: int, outputs: int) -> None:
+    """Weights int8 with zero point 0, bias int32 (O,), both float32 if x is; both constants."""
+    x, *constants = operands
+    weights, types = constants[0], WEIGHT_TYPES[x.dtype]
+    for name, tensor, dtype in zip(("weights", "bias"), constants, types, strict=False):
         if tensor.data is None:
             raise ModelError(f"{name} must be a constant, got the {tensor.kind} {tensor.name}")
         if tensor.dtype != dtype:

@@ -17,6 +17,7 @@ from . import (
     identify_command,
     locate_command,
     multiplier_command,
+    quantize_command,
 )
 from .command_line import (
     EXIT_STATUS,
@@ -133,6 +134,7 @@ COMMANDS = tuple(
     for module in (
         check_command,
         multiplier_command,
+        quantize_command,
         explain_command,
         golden_command,
         diff_command,

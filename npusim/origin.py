@@ -1,7 +1,7 @@
 """What a model remembers of its training: how pixels became codes, and what its classes are called.
 
 It stands in the graph's provenance under `zo_origin`, as JSON (see docs/h5-format.md); members that
-are not read here are others' concern.
+are not read here are others' concern. A network quantised from float has `normalization` alone.
 """
 
 import json
@@ -12,6 +12,8 @@ from .graph import Graph, ModelError
 from .images import Normalization
 
 KEY = "zo_origin"
+PIXELS = "normalization"
+"""Where a float network's graph says how pixels become its input: {"mean": .., "std": ..}."""
 
 
 class Training(NamedTuple):
@@ -32,7 +34,7 @@ def training(graph: Graph) -> Training:
     """
     text = graph.provenance.get(KEY)
     if text is None:
-        return Training()
+        return Training(_of_float_network(graph))
     try:
         plain = json.loads(text)
         pixels, names = plain.get("normalization"), plain.get("classes") or ()
@@ -49,6 +51,20 @@ def class_names(graph: Graph) -> tuple[str, ...]:
     names = training(graph).classes
     outputs = [graph.tensors[i].shape for i in graph.outputs]
     return names if all(prod(shape[1:]) == len(names) for shape in outputs) else ()
+
+
+def _of_float_network(graph: Graph) -> Normalization | None:
+    """What a network quantised here takes its pixels by."""
+    text = graph.provenance.get(PIXELS)
+    if text is None:
+        return None
+    try:
+        plain = json.loads(text)
+        return Normalization(_floats(plain["mean"]), _floats(plain["std"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelError(
+            f"{graph.name}: {PIXELS} must be JSON with mean and std, got {text[:80]!r}"
+        ) from error
 
 
 def _floats(values: Any) -> tuple[float, ...]:

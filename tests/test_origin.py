@@ -79,3 +79,19 @@ def test_run_prints_the_names_of_the_classes(capsys, files):
     (files / "labels.txt").write_text("other\n" * 10)
     for (rank,) in run(capsys, *arguments, "--labels", files / "labels.txt")["top"]:
         assert rank["label"] == "other"
+
+
+def test_normalization_of_a_float_network_is_read():
+    entry = {"normalization": json.dumps({"mean": [0.5], "std": [1, 2, 3]})}
+    graph = replace(models.digits_cnn(), provenance=entry)
+    assert training(graph) == Training(Normalization((0.5,), (1.0, 2.0, 3.0)))
+    trained = replace(graph, provenance={**entry, KEY: json.dumps({"normalization": None})})
+    assert training(trained) == Training()
+
+
+@pytest.mark.parametrize("text", ["", "5", '{"mean": [1]}', '{"mean": ["x"], "std": [1]}'])
+def test_damaged_normalization_is_refused(text):
+    graph = replace(models.digits_cnn(), name="g", provenance={"normalization": text})
+    with pytest.raises(npusim.ModelError) as caught:
+        training(graph)
+    assert str(caught.value) == f"g: normalization must be JSON with mean and std, got {text!r}"

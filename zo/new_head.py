@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from npusim import Graph, ModelError, Session
+from npusim.calibrate.scales import channel_scales
 from npusim.head import Head, replace_head, until_features
 
 from .data import Dataset, Progress
@@ -22,7 +23,6 @@ from .perturb import rails
 from .warm_up import DEFAULT, Features, FloatHead, WarmUp, mean_square_norm, warm_up
 
 HEADROOM = 8.0
-USED_CODES = 126.0
 CALIBRATION_BATCHES = 25
 INT32_MAX = 2**31 - 1
 
@@ -82,11 +82,7 @@ def quantize_head(head: FloatHead, features: Features, k: int = 1, delta: float 
     features   of the calibration images
     k          perturbation in weight steps; codes are clipped to its rails
     """
-    largest = np.abs(head.weights).max(axis=1)
-    usual = largest.max() if largest.max() > 0 else 1.0
-    weight_scale = (np.where(largest > 0, largest, usual) * HEADROOM / USED_CODES).astype(
-        np.float32
-    )
+    weight_scale = channel_scales(head.weights, 0, HEADROOM)
     real = weight_scale.astype(np.float64)
     codes = np.clip(np.rint(head.weights / real[:, None]), *rails(k)).astype(np.int8)
     bias = np.clip(np.rint(head.bias / (real * features.scale)), -INT32_MAX, INT32_MAX)

@@ -8,8 +8,9 @@ import h5py
 import numpy as np
 
 from npusim.models.images import digits
+from npusim.picture_files import UNREADABLE, DataError
 
-from .dataset import NO_CLASSES, UNREADABLE, DataError, Dataset, in_memory
+from .dataset import NO_CLASSES, Dataset, in_memory
 
 IMAGE_KEYS = ("images", "inputs")
 LABEL_KEYS = ("labels",)

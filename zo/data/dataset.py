@@ -3,14 +3,12 @@
 Letters: N images, n chosen ones, H W C height, width, channels.
 """
 
-import lzma
-import tarfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+
+from npusim.picture_files import DataError
 
 from ..prng import shuffle
 
@@ -26,17 +24,6 @@ NO_CLASSES = ("",)
 """The classes of images without labels: one without a name."""
 MAX_HELD_BYTES = 1 << 30
 """Images that need more memory are decoded at every use."""
-
-
-UNREADABLE = (
-    OSError, EOFError, ValueError, KeyError, RuntimeError, NotImplementedError,
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError,
-)  # fmt: skip
-"""What the readers of archives raise on files that are damaged, encrypted or of another kind."""
-
-
-class DataError(ValueError):
-    """A data set cannot be read. The message reads `where: rule, got value; remedy`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,14 @@
 """Pictures of a folder or zip archive of class folders."""
 
-import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from npusim.images import MAX_FILE_BYTES, SUFFIXES, decode
+from npusim.images import SUFFIXES, decode
+from npusim.picture_files import is_picture, opened, reader, unpacker
 
-from .dataset import NO_CLASSES, UNREADABLE, DataError, Dataset
+from .dataset import NO_CLASSES, DataError, Dataset
 
 
 def from_folder(path: Path) -> Dataset:
@@ -25,7 +25,7 @@ def from_folder(path: Path) -> Dataset:
         if file.suffix.lower() in SUFFIXES
     ]
 
-    return _dataset(str(path), classes, members, _reader(path))
+    return _dataset(str(path), classes, members, reader(path))
 
 
 def all_of_folder(path: Path) -> Dataset:
@@ -34,8 +34,8 @@ def all_of_folder(path: Path) -> Dataset:
     raises   DataError when there is none
     """
     inside = sorted(file.relative_to(path) for file in path.rglob("*"))
-    members = [file.as_posix() for file in inside if _is_picture(PurePosixPath(file))]
-    return _unlabelled(str(path), members, _reader(path))
+    members = [file.as_posix() for file in inside if is_picture(PurePosixPath(file))]
+    return _unlabelled(str(path), members, reader(path))
 
 
 def from_zip(path: Path) -> Dataset:
@@ -44,63 +44,23 @@ def from_zip(path: Path) -> Dataset:
     Pictures are read from the archive when needed; nothing is unpacked to disk.
     raises   DataError when the archive is damaged or a class folder is empty
     """
-    archive = _opened(path)
+    archive = opened(path)
     paths = [(PurePosixPath(info.filename), info.is_dir()) for info in archive.infolist()]
     members = sorted(
         (p.parent.name, str(p))
         for p, folder in paths
-        if not folder and _is_picture(p) and len(p.parts) > 1
+        if not folder and is_picture(p) and len(p.parts) > 1
     )
     classes = sorted({name for name, _ in members} | _leaf_folders(paths))
-    return _dataset(str(path), classes, members, _unpacker(path, archive))
+    return _dataset(str(path), classes, members, unpacker(path, archive))
 
 
 def all_of_zip(path: Path) -> Dataset:
     """Every picture in a zip archive, without labels; DataError when there is none."""
-    archive = _opened(path)
+    archive = opened(path)
     paths = (PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir())
-    members = sorted((p.parent.name, str(p)) for p in paths if _is_picture(p))
-    return _unlabelled(str(path), [member for _, member in members], _unpacker(path, archive))
-
-
-def _reader(path: Path) -> Callable[[str], bytes]:
-    """Reads a member of a folder."""
-
-    def read(member: str) -> bytes:
-        file = path / member
-        _limit(file.stat().st_size, f"{path}/{member}")
-        return file.read_bytes()
-
-    return read
-
-
-def _opened(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except UNREADABLE as error:
-        raise DataError(
-            f"{path}: must be a whole zip archive, got {error}; download it again"
-        ) from error
-
-
-def _unpacker(path: Path, archive: zipfile.ZipFile) -> Callable[[str], bytes]:
-    """Reads a member of an archive."""
-
-    def read(member: str) -> bytes:
-        _limit(archive.getinfo(member).file_size, f"{path}/{member}")
-        try:
-            return archive.read(member)
-        except UNREADABLE as error:
-            raise DataError(
-                f"{path}/{member}: must unpack whole, got {error}; download the archive again"
-            ) from error
-
-    return read
-
-
-def _is_picture(path: PurePosixPath) -> bool:
-    hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
-    return path.suffix.lower() in SUFFIXES and not hidden
+    members = sorted((p.parent.name, str(p)) for p in paths if is_picture(p))
+    return _unlabelled(str(path), [member for _, member in members], unpacker(path, archive))
 
 
 def _leaf_folders(paths: Iterable[tuple[PurePosixPath, bool]]) -> set[str]:
@@ -108,11 +68,6 @@ def _leaf_folders(paths: Iterable[tuple[PurePosixPath, bool]]) -> set[str]:
     folders = {p for p, is_folder in paths if is_folder}
     inner = {p.parent for p in folders}
     return {p.name for p in folders - inner if not p.name.startswith((".", "__MACOSX"))}
-
-
-def _limit(size: int, where: str) -> None:
-    if size > MAX_FILE_BYTES:
-        raise DataError(f"{where}: must be {MAX_FILE_BYTES} bytes at most, got {size}")
 
 
 def _dataset(

@@ -9,7 +9,9 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from .dataset import UNREADABLE, DataError, Dataset, in_memory
+from npusim.picture_files import UNREADABLE, DataError
+
+from .dataset import Dataset, in_memory
 
 SIDE = 96
 IMAGE_BYTES = 3 * SIDE * SIDE

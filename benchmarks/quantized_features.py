@@ -1,0 +1,120 @@
+"""What int8 costs a feature extractor: features and a linear probe, float against int8.
+
+    python benchmarks/quantized_features.py WEIGHTS.npz EuroSAT_RGB.zip [--input-size 64]
+
+Labelled images are drawn by a seed; ranges are calibrated on the first ones that the probe learns
+from. The probe is ridge regression on standardised features, its penalty chosen on a fifth of them.
+`cosine` and `sqnr` compare features of test images; `agreement` is how often the probe of the float
+features says the same of int8 features. The result goes to benchmarks/results.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from provenance import provenance
+
+from npusim import Session, calibrate, floats, models
+from npusim.layer_error import made_real
+from npusim.origin import training
+from zo.data import Dataset, load, split, to_input
+
+WAYS = {
+    "mse, biases corrected": calibrate.Options(batches=8),
+    "mse": calibrate.Options(batches=8, correct_biases=False),
+    "minmax, biases corrected": calibrate.Options(batches=8, observer="minmax"),
+    "minmax": calibrate.Options(batches=8, observer="minmax", correct_biases=False),
+}
+PENALTIES = 10.0 ** np.arange(-2, 6)
+BATCH = 32
+
+
+class Probe:
+    """Ridge regression onto +-1 for every class, on standardised features."""
+
+    def __init__(self, x: np.ndarray, labels: np.ndarray, penalty: float) -> None:
+        self.mean, self.deviation = x.mean(0), x.std(0) + 1e-6
+        z = (x - self.mean) / self.deviation
+        y = 2.0 * (labels[:, None] == np.arange(labels.max() + 1)) - 1.0
+        self.bias = y.mean(0)
+        gram = z.T @ z + penalty * np.eye(z.shape[1])
+        self.weights = np.linalg.solve(gram, z.T @ (y - self.bias))
+
+    def classes(self, x: np.ndarray) -> np.ndarray:
+        return ((x - self.mean) / self.deviation @ self.weights + self.bias).argmax(1)
+
+
+def fitted(x: np.ndarray, labels: np.ndarray) -> Probe:
+    """The probe with the penalty that is best on the last fifth."""
+    cut = len(x) * 4 // 5
+    right = [
+        (Probe(x[:cut], labels[:cut], p).classes(x[cut:]) == labels[cut:]).mean() for p in PENALTIES
+    ]
+    return Probe(x, labels, PENALTIES[int(np.argmax(right))])
+
+
+def float_features(graph: Any, images: np.ndarray) -> np.ndarray:
+    """float64 (N, C)."""
+    parts = [floats.run(graph, images[i : i + BATCH]) for i in range(0, len(images), BATCH)]
+    return np.concatenate(parts).astype(np.float64)
+
+
+def int8_features(graph: Any, images: np.ndarray) -> np.ndarray:
+    """float64 (N, C), as the codes stand for them."""
+    codes = np.asarray(Session(graph).run(images))
+    return made_real(codes, graph.tensors[graph.outputs[0]]).astype(np.float64)
+
+
+def compared(
+    exact: Sequence[np.ndarray], coarse: Sequence[np.ndarray], parts: Sequence[Dataset]
+) -> dict[str, float]:
+    """Features of (learn, test) in float and int8."""
+    f, y = exact[1], coarse[1]
+    cosines = (f * y).sum(1) / np.sqrt((f * f).sum(1) * (y * y).sum(1))
+    probes = [fitted(x[0], parts[0].labels) for x in (exact, coarse)]
+    told = [p.classes(x) for p, x in zip(probes, (f, y), strict=True)]
+    right = [classes == parts[1].labels for classes in told]
+    same = probes[0].classes(y) == told[0]
+    return {
+        "cosine": float(cosines.mean()),
+        "cosine_least": float(cosines.min()),
+        "sqnr_db": float(10 * np.log10((f * f).sum() / ((f - y) ** 2).sum())),
+        "probe_float": float(right[0].mean()),
+        "probe_int8": float(right[1].mean()),
+        "agreement": float(same.mean()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--input-size", type=int, default=64)
+    for name, number in {"--learn": 1000, "--test": 500, "--seed": 1}.items():
+        parser.add_argument(name, type=int, default=number)
+    chosen = parser.parse_args()
+    graph = models.from_weights(chosen.weights, (chosen.input_size, chosen.input_size))
+    parts = [
+        to_input(part, graph, training(graph).normalization)
+        for part in split(load(chosen.data), (chosen.learn, chosen.test), chosen.seed)
+    ]
+    images = [part.images() for part in parts]
+    folded = floats.fold_batch_norms(graph)
+    exact = [float_features(folded, x) for x in images]
+    rows = {}
+    for way, options in WAYS.items():
+        int8 = calibrate.quantize_graph(graph, images[0], options)
+        rows[way] = compared(exact, [int8_features(int8, x) for x in images], parts)
+        print(way, json.dumps(rows[way]), flush=True)
+    result = {"model": graph.name, **{k: v for k, v in vars(chosen).items() if type(v) is int},
+              "calibration_images": 8 * BATCH, "rows": rows, **provenance()}  # fmt: skip
+    name = f"quantized_features_{graph.name}_{chosen.input_size}.json"
+    output = Path(__file__).parent / "results" / name
+    output.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

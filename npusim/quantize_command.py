@@ -1,0 +1,190 @@
+"""`npusim quantize`: float weights and images to an int8 model, with every layer's error."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import save
+from .calibrate import DEFAULT, OBSERVERS, Headroom, Options, quantize_graph
+from .command_line import (
+    DONE,
+    JSON,
+    PIXELS,
+    Command,
+    counting_number,
+    image_size,
+)
+from .floats import fold_batch_norms
+from .graph import Graph
+from .images import Normalization, to_input
+from .layer_error import LayerError, layer_errors
+from .origin import PIXELS as NORMALIZATION
+from .origin import training
+from .picture_files import spread_pictures
+from .profiles import PROFILES
+from .tensor_files import read_inputs
+
+HELD_OUT = 13
+"""One image of so many is kept out of calibration, and errors are measured on those."""
+
+MANUAL = """\
+Quantise a float network to int8 (weights by channel, activations per tensor),
+and show what that costs, layer by layer.
+
+MODEL is a .npz of float weights under torchvision's names, of MobileNetV2 or
+ResNet18, whole or cut; batch norms may be folded already. The images say what
+ranges activations have: 25 batches of 32, spread over all that there are, and
+resized to the input. Errors are measured on other images, one in 13:
+
+  SQNR dB  signal to noise of the layer's output in the running int8 network
+  cosine   between the float and the int8 output
+  own dB   signal to noise if only this layer is int8
+  hurts    of the fewest layers that make half of all layers' own noise
+
+The .h5 remembers the pixels' normalisation. With --headroom, a classifier that
+will be trained in int8 gets scales with room to grow (see docs/zo.md).
+"""
+
+EXAMPLES = """\
+examples:
+  npusim quantize mobilenet_v2.npz --data EuroSAT_RGB.zip --input-size 64 \\
+                  --output m.h5
+  npusim quantize resnet18.npz --data pictures/ --profile xnnpack --output m.h5
+  npusim quantize mobilenet_v2.npz --data x.npy --classes 10 --headroom 8 \\
+                  --output m.h5 --json | jq '.layers[] | select(.hurts).node'
+
+"""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`npusim quantize`"""
+    from .models import from_weights
+    from .progress_bar import bar
+
+    _check_output(arguments.output)
+    options = _options(arguments)
+    graph = from_weights(arguments.weights, arguments.input_size, arguments.classes)
+    graph = _with_normalization(graph, arguments)
+    images = calibration_images(graph, arguments.data, options)
+    held = images[::HELD_OUT]
+    used = np.delete(images, np.s_[::HELD_OUT], axis=0) if len(images) > 1 else images
+    with bar("batches") as progress:
+        int8 = quantize_graph(graph, used, options, arguments.profile, progress)
+    with bar("images") as progress:
+        errors = layer_errors(fold_batch_norms(graph), int8, held, progress=progress)
+    save(int8, arguments.output)
+    _print(arguments, int8, errors, (len(used), len(held)))
+    return DONE
+
+
+def calibration_images(graph: Graph, source: str, options: Options) -> np.ndarray:
+    """(N, H, W, C) float32, as the float graph takes them: enough to calibrate and to measure.
+
+    source   a folder or zip archive of pictures, or what `npusim run` reads
+    """
+    path, wanted = Path(source), options.batches * options.batch
+    wanted += -(-wanted // (HELD_OUT - 1))
+    pixels = training(graph).normalization
+    if not path.is_dir() and path.suffix.lower() != ".zip":
+        (images,) = read_inputs(source, graph).values()
+        rows = np.arange(min(wanted, len(images))) * len(images) // min(wanted, len(images))
+        return images[rows].astype(np.float32)
+    pictures = spread_pictures(path, wanted)
+    return np.stack([to_input(p, graph, pixels, str(path)) for p in pictures])
+
+
+def _with_normalization(graph: Graph, arguments: argparse.Namespace) -> Graph:
+    """The graph that takes its pixels by --mean and --std, if they are given."""
+    if (arguments.mean is None) != (arguments.std is None):
+        raise ValueError("--mean and --std: must be given together, got one of them")
+    if arguments.mean is None:
+        return graph
+    given = Normalization(tuple(arguments.mean), tuple(arguments.std))
+    text = json.dumps(given._asdict())
+    return replace(graph, provenance={**graph.provenance, NORMALIZATION: text})
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    room = arguments.headroom
+    if room is not None and not (np.isfinite(room) and room >= 1):
+        raise ValueError(f"--headroom: must be 1 or more, got {room}")
+    return Options(
+        observer=arguments.observer,
+        batches=arguments.batches,
+        correct_biases=not arguments.no_bias_correction,
+        headroom=None if room is None else Headroom(room),
+    )
+
+
+def _check_output(path: Path) -> None:
+    if path.suffix.lower() != ".h5":
+        raise ValueError(f"{path}: output must be .h5, got {path.suffix or 'no suffix'}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: output must lie in a folder that exists, got {path.parent}")
+
+
+def _print(
+    arguments: argparse.Namespace,
+    int8: Graph,
+    errors: tuple[LayerError, ...],
+    counts: tuple[int, int],
+) -> None:
+    if arguments.json:
+        print(json.dumps({"file": str(arguments.output), "profile": int8.profile,
+                          "calibrated_on": counts[0], "measured_on": counts[1],
+                          "layers": [e._asdict() for e in errors]}))  # fmt: skip
+        return
+    from .layer_error_page import page  # rich is loaded only where it is used
+
+    print(page(errors), end="")
+    print(f"{arguments.output}: {len(int8.nodes)} nodes, profile {int8.profile}, calibrated on "
+          f"{counts[0]} images, measured on {counts[1]}")  # fmt: skip
+
+
+_QUANTISED: Mapping[str, Mapping[str, Any]] = {
+    "--profile": {"choices": sorted(PROFILES), "default": "tflm", "metavar": "NAME",
+                  "help": f"arithmetic it is made for: {', '.join(sorted(PROFILES))}; "
+                  "tflm if not given"},
+    "--observer": {"choices": tuple(OBSERVERS), "default": DEFAULT.observer, "metavar": "NAME",
+                   "help": "of ranges: minmax, percentile (all but 1e-5 of the values a side) "
+                   "or mse (least square error; if not given)"},
+    "--batches": {"type": counting_number, "default": DEFAULT.batches, "metavar": "N",
+                  "help": "batches of 32 images to calibrate on; 25 if not given"},
+    "--no-bias-correction": {"action": "store_true",
+                             "help": "leave the mean error of every channel"},
+    "--headroom": {"type": float, "metavar": "R",
+                   "help": "of a classifier to be trained: how many times its largest weight the "
+                   "codes reach; 8 is what zo takes"},
+}  # fmt: skip
+
+COMMAND = Command(
+    "quantize",
+    "make an int8 model from float weights and images",
+    MANUAL,
+    EXAMPLES,
+    "not used",
+    {
+        "": {
+            "weights": {"type": Path, "metavar": "MODEL", "help": ".npz of float weights"},
+            "--data": {"required": True, "metavar": "IMAGES",
+                       "help": "a folder or .zip of pictures, .npy, .npz or .npz:NAME"},
+            "--output": {"required": True, "type": Path, "metavar": "FILE",
+                         "help": ".h5 file to write"},
+            "--json": JSON,
+        },
+        "the network": {
+            "--input-size": {"type": image_size, "default": (224, 224), "metavar": "H[xW]",
+                             "help": "of the images; 224 if not given"},
+            "--classes": {"type": counting_number, "metavar": "N",
+                          "help": "of an empty classifier, where the file has none of so many"},
+            **PIXELS,
+        },
+        "how it is quantised": _QUANTISED,
+    },
+    run,
+)  # fmt: skip
