@@ -1,6 +1,6 @@
 """The C that calls every function of some headers with arguments from a batch.
 
-    batch.c reads a record, `dispatch(batch, number)` takes the arguments in the order of the
+    calls.c reads a record, `dispatch(batch, number)` takes the arguments in the order of the
     prototype, calls, and puts the results in the same order
 
 Nothing is written by hand for a function, so a kernel is tested as soon as its header exists.
@@ -28,7 +28,7 @@ def dispatcher(found: Declarations) -> str:
     """The source of the dispatcher."""
     functions = callable_functions(found)
     headers = sorted({function.header for function in functions})
-    lines = ['#include "batch.h"', *(f'#include "{header}"' for header in headers), ""]
+    lines = ['#include "calls.h"', *(f'#include "{header}"' for header in headers), ""]
     for name in _structs_in_order(found, functions):
         lines += [*_take_struct(found, name), *_put_struct(found, name)]
     for function in functions:

@@ -149,13 +149,13 @@ class Runner:
 
     def _build(self, program: Code) -> Path:
         if self.target.kind == "library":
-            parts = ["batch.c", "memory_guarded.c"]
+            parts = ["calls.c", "memory_guarded.c"]
             return self._link(program, parts, "library.so", ["-shared", "-fPIC"])
         if self.target.kind == "program":
-            return self._link(program, ["batch.c", "memory_exact.c", "main_host.c"], "program", [])
+            return self._link(program, ["calls.c", "memory_exact.c", "main_host.c"], "program", [])
         archive = self._archive(program)
         start = [BOARD / "startup.c", BOARD / "semihost.c"]
-        parts = ["batch.c", "memory_guarded.c", "main_m55.c"]
+        parts = ["calls.c", "memory_guarded.c", "main_m55.c"]
         script = ["-T", str(BOARD / "an547.ld"), "-nostartfiles", "-Wl,--gc-sections"]
         own = (FIRMWARE / part for part in parts)
         sources = [*start, *own, self.folder / "dispatch.c", archive]

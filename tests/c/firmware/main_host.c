@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "batch.h"
+#include "calls.h"
 
 enum { OUT_BYTES = 64 << 20 };
 

@@ -1,5 +1,5 @@
 /* Arguments: NAME IN OUT. Runs the batch in the host's file IN and writes its results to OUT. */
-#include "batch.h"
+#include "calls.h"
 #include "host.h"
 
 #define DDR __attribute__((section(".ddr"), aligned(16)))

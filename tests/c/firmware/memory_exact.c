@@ -1,5 +1,5 @@
 /* Arrays in memory of their exact size, so that a sanitizer sees every step outside. */
-#include "batch.h"
+#include "calls.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Arrays in one region, each between guards that must come back unchanged, and each aligned to its
  * elements and to nothing wider: a byte array starts at an odd address. */
-#include "batch.h"
+#include "calls.h"
 
 enum { GUARD = 32, REGION = 8 << 20 };
 

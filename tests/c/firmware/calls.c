@@ -1,4 +1,4 @@
-#include "batch.h"
+#include "calls.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* A batch of calls: read from bytes, executed, results written to bytes. See ../README.md for the
  * form. The dispatcher that `../dispatch.py` makes from the headers takes arguments with the
  * functions below, calls, and puts the results. */
-#ifndef BATCH_H
-#define BATCH_H
+#ifndef CALLS_H
+#define CALLS_H
 
 #include <stddef.h>
 #include <stdint.h>
