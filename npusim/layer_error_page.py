@@ -38,10 +38,11 @@ def page(errors: Sequence[LayerError], console: Console | None = None) -> str:
 
 
 def verdict(errors: Sequence[LayerError]) -> list[str]:
-    """What the last node's output is worth, and which nodes make half of the noise."""
-    if not errors:
-        return []
-    last = errors[-1]
+    """What the last output with an error is worth, and which nodes make half of the noise."""
+    differing = [e for e in errors if e.sqnr is not None]
+    if not differing:
+        return ["float and int8 are equal"]
+    last = differing[-1]
     names = [e.node for e in sorted(errors, key=lambda e: (e.own is None, e.own)) if e.hurts]
     told = [f"{last.node}: SQNR {_number(last.sqnr, '.1f')} dB, "
             f"cosine {_number(last.cosine, '.4f')}"]  # fmt: skip

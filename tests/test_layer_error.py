@@ -93,3 +93,6 @@ def test_dead_outputs_have_no_error(images):
     graph = draft.graph(y)
     errors = layer_errors(graph, calibrate.quantize_graph(graph, images), images, threads=1)
     assert errors[1][3:] == (None, None, None, False)
+    told = page(errors, Console(width=80)).splitlines()
+    assert told[-2].startswith("features: SQNR ")
+    assert page(errors[1:], Console(width=80)).splitlines()[-1] == "float and int8 are equal"
