@@ -20,7 +20,7 @@ from .neural_art.stored import RULE as NEURAL_ART
 from .neural_art.stored import labelled
 from .parameters import bias, bind
 from .reference import accumulation, weighted
-from .rules import arithmetic
+from .rules import arithmetic, has_its_own
 
 _SUMS: Mapping[str, tuple[Callable[..., np.ndarray], Callable[..., Iterator[np.ndarray]]]] = {
     "conv2d": (weighted.conv2d_sums, weighted.conv2d_products),
@@ -105,7 +105,7 @@ def explain(
         steps = [_factor(graph, found, r, place.channel), *requantization_steps(acc, r)]
     tensor = graph.tensors[found.outputs[0]].name
     return Explanation(node, found.op, tensor, tuple(element), graph.profile, rule,
-                       found.rule is not None, kept, (*sums, *steps), others)  # fmt: skip
+                       has_its_own(graph, found), kept, (*sums, *steps), others)  # fmt: skip
 
 
 def _find(

@@ -12,6 +12,10 @@ from .graph import Accumulator
 
 SCALES = ("double", "float32_product", "float32")
 """How M = s_x * s_w / s_y is computed: in double; the product in float32; all in float32."""
+USUAL_SCALE: Mapping[str, str] = MappingProxyType(dict.fromkeys(
+    ("float32_even", "rescale_xnnpack", "add_xnnpack", "mean_xnnpack", "mean_x86"), "float32"
+))  # fmt: skip
+"""How a rule's M is computed where nothing is said of it; in double for all others."""
 BOUNDS = ("away", "even")
 """How the code of an activation's bound is rounded: v / s to nearest, ties away from zero, before
 the zero point is added; v / s + zero_point to even."""
