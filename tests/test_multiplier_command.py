@@ -14,7 +14,7 @@ from npusim import Quantization, Session, cli
 from npusim.multiplier_command import OPERATORS, of_factor, of_scales
 from npusim.profiles import PROFILES, SCALES
 
-SCALE = st.floats(2.0**-20, 2.0**10, width=32)
+SCALE = st.floats(2.0**-20, 2.0**5, width=32)  # so M is below 2^31
 
 
 @pytest.fixture
@@ -171,6 +171,8 @@ def test_json(multiplier):
         ((0, 1, 1), "s_x: must be a finite and positive float32, got 0.0"),
         ((1, 1e39, 1), "s_w: must be a finite and positive float32, got 1e+39"),
         ((1, 1, 1e-50), "s_y: must be a finite and positive float32, got 1e-50"),
+        ((2.0**10, 2.0**10, 2.0**-20),
+         "multiplier: must be below 2^31, got 1099511627776.0; raise the output scale"),
         ((1, "--profile", "tflm"), "--profile: must come with three scales, got M itself"),
     ],
 )
