@@ -171,8 +171,10 @@ def test_json(multiplier):
         ((0, 1, 1), "s_x: must be a finite and positive float32, got 0.0"),
         ((1, 1e39, 1), "s_w: must be a finite and positive float32, got 1e+39"),
         ((1, 1, 1e-50), "s_y: must be a finite and positive float32, got 1e-50"),
-        ((2.0**10, 2.0**10, 2.0**-20),
-         "multiplier: must be below 2^31, got 1099511627776.0; raise the output scale"),
+        (
+            (2.0**10, 2.0**10, 2.0**-20),
+            "multiplier: must be below 2^31, got 1099511627776.0; raise the output scale",
+        ),
         ((1, "--profile", "tflm"), "--profile: must come with three scales, got M itself"),
     ],
 )
