@@ -11,10 +11,9 @@ from pathlib import Path
 from pages import markdown, rewrite
 
 from npusim.neural_art.stored import PROFILE as NEURAL_ART
-from npusim.profiles import PROFILES, Profile, find_profile
+from npusim.profiles import PROFILES, SCALES, Profile, find_profile
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "arithmetic.md"
-SCALES = {"float32": "in float32", "float32_product": "`s_x * s_w` in float32"}
 
 
 def profiles() -> str:
@@ -35,7 +34,9 @@ def rules() -> str:
 
 def multipliers() -> str:
     """Operator x profile: how M is computed where it is not in double."""
-    found = {p.name: {op: SCALES.get(a.scale, "") for op, a in p.operators.items()}
+    words = {way: text.replace("s_x * s_w", "`s_x * s_w`") for way, text in SCALES.items()}
+    words["double"] = ""
+    found = {p.name: {op: words[a.scale] for op, a in p.operators.items()}
              for p in PROFILES.values()}  # fmt: skip
     narrow = [name for name, cells in found.items() if any(cells.values())]
     operators = dict.fromkeys(op for name in narrow for op, cell in found[name].items() if cell)

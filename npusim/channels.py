@@ -52,8 +52,8 @@ def dead(graph: Graph, node: Node) -> Channels:
 def without_multiplier(graph: Graph, node: Node) -> Channels:
     """Those whose scales leave a multiplier of 0, so that every output is the zero point.
 
-    M = 0, or below 2^-32, where shift would pass -31. Where one multiplier serves all of a tensor,
-    channel 0 stands for it.
+    M = 0, or below 2^-32, where shift would pass -31; on Neural-ART, A_c that rounds to 0. Where
+    one multiplier serves all of a tensor, channel 0 stands for it.
     """
     lost = [_where(factors == 0) for factors in _multipliers(graph, node)]
     return tuple(sorted({channel for found in lost for channel in found}))

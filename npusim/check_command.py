@@ -36,7 +36,7 @@ and, from the constants,
   bias   channels whose bias is the first or last int32, or does not fit the
          accumulator
   dead   channels whose weights are all 0
-  lost   channels with s_x * s_w / s_y below 2^-32: their multiplier is 0
+  lost   channels whose scales leave a multiplier of 0
 
 An accumulator that refuses (24:error) is run with exact sums, and what it would
 refuse is counted. Neural-ART's sums are exact; what its stages clamp is not

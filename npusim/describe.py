@@ -16,7 +16,7 @@ from .headroom import WEIGHTED, accumulator, accumulator_bound, bits_needed
 from .neural_art.settle import settle
 from .neural_art.stored import Label, labelled
 from .plan import build_plan
-from .rules import MOVING, arithmetic
+from .rules import MOVING, arithmetic, has_its_own
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,15 @@ def _layer(graph: Graph, node: Node, kernel: str) -> Layer:
         bits=None if bound is None else bits_needed(bound),
         kernel=kernel,
         neural_art=tuple(labelled(graph, node)),
-        instead_of=_rounding(graph, replace(node, rule=None)) if node.rule else None,
+        instead_of=_instead_of(graph, node),
     )
+
+
+def _instead_of(graph: Graph, node: Node) -> str | None:
+    """The profile's rule where the node has another."""
+    if node.rule is None or not has_its_own(graph, node):
+        return None
+    return _rounding(graph, replace(node, rule=None))
 
 
 def _rounding(graph: Graph, node: Node) -> str | None:

@@ -19,17 +19,15 @@ from .kernels.structs import REQUANTIZE, NeuralArt, Requantization, Rounding
 from .neural_art.stored import RULE as NEURAL_ART
 from .neural_art.stored import labelled
 from .parameters import bias, bind
+from .profiles import SCALES
 from .reference import accumulation, weighted
-from .rules import arithmetic
+from .rules import arithmetic, has_its_own
 
 _SUMS: Mapping[str, tuple[Callable[..., np.ndarray], Callable[..., Iterator[np.ndarray]]]] = {
     "conv2d": (weighted.conv2d_sums, weighted.conv2d_products),
     "depthwise_conv2d": (weighted.depthwise_conv2d_sums, weighted.depthwise_conv2d_products),
     "fully_connected": (weighted.fully_connected_sums, weighted.fully_connected_products),
 }
-_SCALES = {"double": "in double", "float32": "in float32",
-           "float32_product": "the product in float32"}  # fmt: skip
-
 _HELD = {"wrap": "wrapped to", "saturate": "saturated at"}
 
 
@@ -105,7 +103,7 @@ def explain(
         steps = [_factor(graph, found, r, place.channel), *requantization_steps(acc, r)]
     tensor = graph.tensors[found.outputs[0]].name
     return Explanation(node, found.op, tensor, tuple(element), graph.profile, rule,
-                       found.rule is not None, kept, (*sums, *steps), others)  # fmt: skip
+                       has_its_own(graph, found), kept, (*sums, *steps), others)  # fmt: skip
 
 
 def _find(
@@ -166,7 +164,7 @@ def _factor(graph: Graph, node: Node, r: Requantization, channel: int) -> Step:
     factors = quantization(w).scale
     scales = scale32(x), factors[channel % factors.size], scale32(y)
     s_x, s_w, s_y = (f"{float(s):.9g}" for s in scales)
-    how = _SCALES[arithmetic(graph, node).scale]
+    how = SCALES[arithmetic(graph, node).scale]
     return Step("M", f"{s_x} * {s_w} / {s_y}, {how}", float(r.scale[0]))
 
 

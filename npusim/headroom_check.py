@@ -4,7 +4,7 @@ headroom = npusim.check_headroom(npusim.load("model.tflite"), images)
 print(headroom.findings)
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,14 +17,13 @@ from .engine import Arrays, Session
 from .graph import Accumulator, Graph, Node
 from .headroom import WEIGHTED, accumulator, bits_needed, bits_of_range, channel_bounds
 from .neural_art.stored import on_hardware
+from .progress import Progress
 from .tally import Sums, node_sums
 
 TRACE_BYTES = 64 << 20
 """Activations of so many bytes are held at a time."""
 STEPS = 20
 """Progress is told so often, or oftener."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,6 @@ def _number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def _share(n: NodeHeadroom) -> str:
-    return f"{len(n.overflowing)}/{n.count}" if n.overflowing else ""
-
-
 def _of(what: str) -> Callable[[NodeHeadroom], str]:
     return lambda n: f"{n.total(what):,}" if n.overflowing else ""
 
@@ -120,7 +116,7 @@ SPOILED = {
     "bias at the end of int32, so s_x * s_w is too small for it": "saturated_biases",
     "bias that the accumulator does not hold": "biases_out_of_range",
     "dead, all weights are 0": "dead",
-    "lost multiplier, s_x * s_w / s_y is below 2^-32": "without_multiplier",
+    "lost multiplier, the scales leave 0": "without_multiplier",
 }
 """What is wrong with a channel, and which of a node's channels it is told of."""
 

@@ -9,7 +9,7 @@ The node's noise is 10^(-own / 10), a part of its signal; those that make half o
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +20,8 @@ from .engine import Session
 from .floats.operators import WEIGHTED, activated, linear
 from .floats.run import operands
 from .graph import Graph, Node, Tensor
+from .progress import Progress
 
-Progress = Callable[[int, int], None]
 BATCH = 32
 
 

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+REMEDY = "use scales closer to each other"
+"""For a factor that is no number."""
+
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """The fixed-point form of a real multiplier.
@@ -19,7 +22,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     raises    ValueError when real is negative, not finite or 2^31 and more
     """
     if not math.isfinite(real) or real < 0:
-        raise ValueError(f"multiplier: must be finite and not negative, got {real!r}")
+        raise ValueError(f"multiplier: must be finite and not negative, got {real!r}; {REMEDY}")
     mantissa, shift = math.frexp(real)
     multiplier = math.floor(mantissa * 2**31 + 0.5)
     if multiplier == 2**31:

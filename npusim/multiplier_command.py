@@ -44,15 +44,23 @@ OPERATORS = ("conv2d", "grouped_conv2d", "depthwise_conv2d", "fully_connected",
              "fully_connected_per_channel", "mul")  # fmt: skip
 """Operators and variants whose factor is made of three scales."""
 SCALE_NAMES = ("s_x", "s_w", "s_y")
-WAYS = {
-    "double": "in double",
-    "float32_product": "s_x * s_w in float32, divided in double",
-    "float32": "in float32",
-}
 
 WIDTH, LABEL = 80, 12
 
 Users = Mapping[str, tuple[str, ...]]
+
+
+class Refused(NamedTuple):
+    """A way to compute a factor that ends in none; `reason` says what it must be."""
+
+    real: float
+    reason: str
+    way: str
+    users: Users
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as JSON's types."""
+        return {"way": self.way, "users": dict(self.users), "refused": self.reason}
 
 
 class Form(NamedTuple):
@@ -78,7 +86,7 @@ class Form(NamedTuple):
 
     @property
     def error(self) -> Fraction:
-        """What they are too much."""
+        """`stands_for` minus `exact`."""
         return self.stands_for - self.exact
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,44 +99,57 @@ class Form(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """`npusim multiplier`: NEGATIVE where no multiplier is left."""
+    """`npusim multiplier`: NEGATIVE where a way leaves no multiplier."""
     numbers = arguments.numbers
     if len(numbers) not in (1, 3):
         raise ValueError(f"numbers: must be M, or s_x, s_w and s_y, got {len(numbers)} of them")
     if len(numbers) == 1 and arguments.profile is not None:
         raise ValueError("--profile: must come with three scales, got M itself")
-    forms = [of_factor(numbers[0])] if len(numbers) == 1 else of_scales(numbers, arguments.profile)
+    forms: list[Form | Refused] = (
+        [of_factor(numbers[0])] if len(numbers) == 1 else of_scales(numbers, arguments.profile)
+    )
     if arguments.json:
         print(
             json.dumps({"numbers": numbers, "forms": [form.as_dict() for form in forms]}, indent=1)
         )
     else:
         print("\n\n".join("\n".join(_lines(form)) for form in forms))
-    return NEGATIVE if any(form.multiplier == 0 for form in forms) else DONE
+    lost = (isinstance(form, Refused) or form.multiplier == 0 for form in forms)
+    return NEGATIVE if any(lost) else DONE
 
 
 def of_factor(real: float) -> Form:
     """The form of a factor; ValueError for one that has none."""
-    return Form(real, Fraction(real) if np.isfinite(real) else Fraction(0),
-                *quantize_multiplier(real))  # fmt: skip
+    try:
+        return Form(real, Fraction(real) if np.isfinite(real) else Fraction(0),
+                    *quantize_multiplier(real))  # fmt: skip
+    except ValueError:
+        raise ValueError(f"M: must be a number from 0 and below 2^31, got {real!r}; "
+                         "give s_x * s_w / s_y, or the three scales") from None  # fmt: skip
 
 
-def of_scales(numbers: Sequence[float], profile: str | None = None) -> list[Form]:
+def of_scales(numbers: Sequence[float], profile: str | None = None) -> list[Form | Refused]:
     """The forms of s_x * s_w / s_y, one for each way in which profiles compute it.
 
     numbers   s_x, s_w, s_y; rounded to float32
     profile   only its ways; all profiles' if None
-    raises    ValueError for a scale that is no positive float32, or a factor that has no form
+    returns   in the order of SCALES; a way that ends in no form as Refused
+    raises    ValueError for a scale that is no positive float32, or where no way ends in a form
     """
     s_x, s_w, s_y = (_scale(*named) for named in zip(SCALE_NAMES, numbers, strict=True))
     exact = Fraction(float(s_x)) * Fraction(float(s_w)) / Fraction(float(s_y))
-    forms = []
+    forms: list[Form | Refused] = []
     for way in SCALES:
         users = {name: operators for name in ((profile,) if profile else PROFILES)
                  if (operators := _users(name, way))}  # fmt: skip
         if users:
             real = float(real_factor(way, s_x, s_w, s_y))
-            forms.append(Form(real, exact, *quantize_multiplier(real), way, users))
+            try:
+                forms.append(Form(real, exact, *quantize_multiplier(real), way, users))
+            except ValueError as error:
+                forms.append(Refused(real, str(error), way, users))
+    if not any(isinstance(form, Form) for form in forms):
+        raise ValueError(next(form.reason for form in forms if isinstance(form, Refused)))
     return forms
 
 
@@ -146,13 +167,13 @@ def _users(profile: str, way: str) -> tuple[str, ...]:
     return tuple(op for op, a in rules.items() if a and a.scale == way and a.rule != NEURAL_ART)
 
 
-def _lines(form: Form) -> Iterator[str]:
+def _lines(form: Form | Refused) -> Iterator[str]:
     """The form as labelled lines."""
     if form.way:
-        text = f"{WAYS[form.way]}, by {', '.join(map(_user, form.users.items()))}"
+        text = f"{SCALES[form.way]}, by {', '.join(map(_user, form.users.items()))}"
         yield from textwrap.wrap(text, WIDTH, initial_indent=f"{'computed':{LABEL}}",
                                  subsequent_indent=" " * LABEL)  # fmt: skip
-    for label, value in _facts(form):
+    for label, value in _facts(form) if isinstance(form, Form) else _refusal(form):
         yield f"{label:{LABEL}}{value}"
 
 
@@ -166,6 +187,11 @@ def _facts(form: Form) -> Iterator[tuple[str, str]]:
     yield "error", f"{float(form.error):.3g}{relative}"
     if form.multiplier == 0:
         yield "lost", "M is below 2^-32: every output becomes the zero point"
+
+
+def _refusal(refused: Refused) -> Iterator[tuple[str, str]]:
+    yield "M", repr(refused.real)
+    yield "refused", refused.reason.removeprefix("multiplier: ")
 
 
 def _user(user: tuple[str, tuple[str, ...]]) -> str:
@@ -193,7 +219,7 @@ COMMAND = Command(
     "show a scale as multiplier and shift",
     MANUAL,
     EXAMPLES,
-    "M is so small that its multiplier is 0",
+    "M is so small that its multiplier is 0, or a way of computing it leaves none",
     {
         "": {
             "numbers": {

@@ -10,8 +10,16 @@ from types import MappingProxyType
 
 from .graph import Accumulator
 
-SCALES = ("double", "float32_product", "float32")
-"""How M = s_x * s_w / s_y is computed: in double; the product in float32; all in float32."""
+SCALES: Mapping[str, str] = MappingProxyType({
+    "double": "in double",
+    "float32_product": "s_x * s_w in float32, divided in double",
+    "float32": "in float32",
+})  # fmt: skip
+"""How M = s_x * s_w / s_y is computed, and the words for it."""
+USUAL_SCALE: Mapping[str, str] = MappingProxyType(dict.fromkeys(
+    ("float32_even", "rescale_xnnpack", "add_xnnpack", "mean_xnnpack", "mean_x86"), "float32"
+))  # fmt: skip
+"""How a rule's M is computed where nothing is said of it; in double for all others."""
 BOUNDS = ("away", "even")
 """How the code of an activation's bound is rounded: v / s to nearest, ties away from zero, before
 the zero point is added; v / s + zero_point to even."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich import progress
 from rich.console import Console
 
-from .headroom_check import Progress
+from .progress import Progress
 
 
 @contextmanager

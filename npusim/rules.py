@@ -7,7 +7,7 @@ from . import delegation
 from .affine import quantization
 from .graph import Graph, Node, closest_names
 from .kernels.structs import DEQUANTIZE, QUANTIZE, REQUANTIZE, Rounding
-from .profiles import Arithmetic, Profile, find_profile
+from .profiles import USUAL_SCALE, Arithmetic, Profile, find_profile
 
 MOVING = ("pad", "reshape", "transpose")
 """Operators that no profile need mention: codes pass unchanged."""
@@ -73,6 +73,10 @@ def profile_of(graph: Graph, node: Node) -> Profile:
 def arithmetic(graph: Graph, node: Node) -> Arithmetic:
     """How the node makes its results.
 
+    A node that names its profile's own rule, plain or with its blocks, has all of the profile's
+    arithmetic. Another rule has no blocks, its M is computed as `USUAL_SCALE` says, and the bounds
+    of an activation stay the profile's.
+
     raises   ValueError when the profile says nothing about the operator
     """
     name, profile = variant(graph, node), profile_of(graph, node)
@@ -81,10 +85,18 @@ def arithmetic(graph: Graph, node: Node) -> Arithmetic:
             f"profile {profile.name} must have a rule for {name}, got none; choose another profile"
         )
     own = profile.operators[name]
-    if node.rule is None:
+    if node.rule in (None, own.rule, str(own)):
         return own
-    scale = "float32" if node.rule in ("float32_even", "rescale_xnnpack") else "double"
+    scale = USUAL_SCALE.get(node.rule, "double")
     return replace(own, rule=node.rule, scale=scale, block=1, rest="")
+
+
+def has_its_own(graph: Graph, node: Node) -> bool:
+    """Whether the node names a rule that changes its arithmetic.
+
+    raises   ValueError when the profile says nothing about the operator
+    """
+    return arithmetic(graph, node) != arithmetic(graph, replace(node, rule=None))
 
 
 def choices(graph: Graph, node: Node) -> tuple[str, ...]:
@@ -98,11 +110,10 @@ def stated(graph: Graph, node: Node) -> str:
     """Operator, profile and rule, for messages: "conv2d under tflm rounds by double_rounding"."""
     subject = f"{node.op} under {profile_of(graph, node).name}"
     try:
-        rule = arithmetic(graph, node)
+        rule, own = arithmetic(graph, node), has_its_own(graph, node)
     except ValueError:
         return f"{subject} has no rule"
-    own = ", a rule of its own" if node.rule is not None else ""
-    return f"{subject} rounds by {rule}{own}"
+    return f"{subject} rounds by {rule}{', a rule of its own' * own}"
 
 
 def refusal(graph: Graph, node: Node) -> str | None:
@@ -117,7 +128,9 @@ def refusal(graph: Graph, node: Node) -> str | None:
     if not allowed:
         how = f"{stated(graph, plain)}, the only way there is"
         return f"{how}, and must have no rule of its own, got {node.rule}"
-    if node.rule in allowed:
+    if node.rule in allowed or node.rule == str(profile_of(graph, node).operators.get(
+        variant(graph, node)
+    )):  # fmt: skip
         return None
     known = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
     return f"{stated(graph, plain)}; a rule of its own must be {known}, got {node.rule}"
@@ -126,7 +139,7 @@ def refusal(graph: Graph, node: Node) -> str | None:
 def with_rules(graph: Graph, rules: Mapping[str, str]) -> Graph:
     """The graph with rules of their own for some of its nodes.
 
-    rules    node -> one of its `choices`
+    rules    node -> one of its `choices`, or its profile's own as `npusim inspect` shows it
     raises   ValueError for a node that does not exist, or a rule that its operator does not have
     """
     nodes = {node.name: node for node in graph.nodes}

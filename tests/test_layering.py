@@ -10,6 +10,7 @@ FOLDERS = {"npusim": CLONE / "npusim", "npusim.models": CLONE / "models", "zo": 
 # each module of npusim may import only what stands above it; a package's modules each other too
 ORDER = [
     "jit",
+    "progress",
     "kernels.structs",
     "kernels.table",
     "kernels.arith",

@@ -61,7 +61,8 @@ def test_multiplier_of_a_reported_layer():
 
 @pytest.mark.parametrize("real", [-1.0, -(2.0**-40), math.inf, -math.inf, math.nan])
 def test_multiplier_rejects_what_is_no_scale(real):
-    rule = f"multiplier: must be finite and not negative, got {real!r}"
+    rule = (f"multiplier: must be finite and not negative, got {real!r}; use scales closer to "
+            "each other")  # fmt: skip
     with pytest.raises(ValueError, match=re.escape(rule)):
         quantize_multiplier(real)
 

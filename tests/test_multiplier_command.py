@@ -14,7 +14,10 @@ from npusim import Quantization, Session, cli
 from npusim.multiplier_command import OPERATORS, of_factor, of_scales
 from npusim.profiles import PROFILES, SCALES
 
-SCALE = st.floats(2.0**-20, 2.0**10, width=32)
+SCALE = st.floats(2.0**-20, 2.0**5, width=32)  # so M is below 2^31
+
+
+GIVE = "give s_x * s_w / s_y, or the three scales"
 
 
 @pytest.fixture
@@ -144,6 +147,24 @@ def test_ways_are_shown_with_those_that_use_them(multiplier):
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_a_way_that_overflows_hides_no_other(multiplier):
+    code, out, err = multiplier(1e30, 1e10, 1e35)
+    blocks = [block.splitlines() for block in out.split("\n\n")]
+    assert (code, err) == (1, "")
+    assert [block[0].split(",")[0] for block in blocks] == [
+        "computed    in double", "computed    s_x * s_w in float32", "computed    in float32",
+    ]  # fmt: skip
+    assert "multiplier  1638399958, 0x61A7FFD6" in blocks[0]
+    refused = (
+        "refused     must be finite and not negative, got inf; use scales closer to each other"
+    )
+    assert [block[-2:] for block in blocks[1:]] == [["M           inf", refused]] * 2
+    forms = json.loads(multiplier(1e30, 1e10, 1e35, "--json")[1])["forms"]
+    assert [sorted(form.keys() & {"refused", "real"}) for form in forms] == [
+        ["real"], ["refused"], ["refused"],
+    ]  # fmt: skip
+
+
 def test_json(multiplier):
     code, out, _ = multiplier("0.0003715", "--json")
     (form,) = json.loads(out)["forms"]
@@ -165,12 +186,20 @@ def test_json(multiplier):
     ("arguments", "message"),
     [
         ((1, 2), "numbers: must be M, or s_x, s_w and s_y, got 2 of them"),
-        ((-1,), "multiplier: must be finite and not negative, got -1.0"),
-        (("nan",), "multiplier: must be finite and not negative, got nan"),
-        ((2**31,), "multiplier: must be below 2^31, got 2147483648.0; raise the output scale"),
+        ((-1,), f"M: must be a number from 0 and below 2^31, got -1.0; {GIVE}"),
+        (("nan",), f"M: must be a number from 0 and below 2^31, got nan; {GIVE}"),
+        ((2**31,), f"M: must be a number from 0 and below 2^31, got 2147483648.0; {GIVE}"),
+        (
+            (1e30, 1e10, 1e35, "--profile", "xnnpack"),
+            "multiplier: must be finite and not negative, got inf; use scales closer to each other",
+        ),
         ((0, 1, 1), "s_x: must be a finite and positive float32, got 0.0"),
         ((1, 1e39, 1), "s_w: must be a finite and positive float32, got 1e+39"),
         ((1, 1, 1e-50), "s_y: must be a finite and positive float32, got 1e-50"),
+        (
+            (2.0**10, 2.0**10, 2.0**-20),
+            "multiplier: must be below 2^31, got 1099511627776.0; raise the output scale",
+        ),
         ((1, "--profile", "tflm"), "--profile: must come with three scales, got M itself"),
     ],
 )

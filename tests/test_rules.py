@@ -10,7 +10,8 @@ from graphs import Draft, codes
 import npusim
 from npusim import ModelError, Quantization, Session, cli
 from npusim.describe import describe
-from npusim.rules import CHOICES, choices, with_rules
+from npusim.profiles import PROFILES
+from npusim.rules import CHOICES, arithmetic, choices, has_its_own, with_rules
 
 
 def small():
@@ -50,6 +51,13 @@ def operators():
     return draft.graph(*made)
 
 
+def sums():
+    """Operators of which the profile onnx says something."""
+    draft = Draft(6)
+    x = draft.conv2d(draft.depthwise_conv2d(draft.input((1, 4, 4, 2))), 4)
+    return draft.graph(draft.node("dequantize", [draft.fully_connected(x, 3)], dtype="float32"))
+
+
 def test_a_rule_of_its_own_is_that_of_the_profile_which_has_it(isa):
     """single_rounding for one node of tflm: that node's codes under the profile of that name."""
     graph = small()
@@ -80,6 +88,45 @@ def test_every_rule_of_every_operator_runs_alike_in_both_executors(profile, monk
     offered = {rule for rules in CHOICES.values() for rule in rules}
     quantizing = {"divide_away", "divide_even", "reciprocal_even", "double_away"}
     assert tried == offered - quantizing  # of real numbers, which this graph has none of
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_the_profiles_own_rule_changes_nothing(profile, monkeypatch):
+    """Plain or with its blocks: the arithmetic, and so scales, multipliers and codes."""
+    monkeypatch.setenv("NPUSIM_ISA", "numpy")
+    graph = replace(sums() if profile == "onnx" else operators(), profile=profile)
+    own = {n.name: arithmetic(graph, n) for n in graph.nodes}
+    x = codes(graph, 3)
+    plain = Session(graph, threads=1)
+    expected = dict(plain.trace(x))
+    for name_of in (lambda a: a.rule, str):
+        named = with_rules(graph, {name: name_of(a) for name, a in own.items()})
+        assert {n.name: arithmetic(named, n) for n in named.nodes} == own
+        assert not any(has_its_own(named, n) for n in named.nodes)
+        session = Session(named, threads=1)
+        for node, r in plain.requantization.items():
+            other = session.requantization[node]
+            assert np.array_equal(r.multiplier, other.multiplier)
+            assert np.array_equal(r.scale, other.scale)
+        for tensor, values in session.trace(x):
+            assert np.array_equal(values, expected[tensor]), tensor
+
+
+def test_the_own_rule_keeps_the_product_in_float32():
+    """The scales of one fully connected layer, for which double and float32 give two codes."""
+    draft = Draft()
+    graph = draft.graph(draft.fully_connected(draft.input((1, 1)), 1), profile="litert-x86")
+    node = graph.nodes[0]
+    for index, scale in zip((*node.inputs[:2], *node.outputs), (0.0005606394843198359,
+                            0.0009554173448123038, 0.7162393927574158), strict=True):  # fmt: skip
+        graph = scaled(graph, index, scale)
+    expected = Session(graph).requantization[node.name]
+    named = with_rules(graph, {node.name: "double_rounding_up"})
+    actual = Session(named).requantization[node.name]
+    assert actual.multiplier.tolist() == expected.multiplier.tolist()
+    other = Session(with_rules(graph, {node.name: "single_rounding"})).requantization[node.name]
+    assert other.multiplier.tolist() != expected.multiplier.tolist()  # computed in double
+    assert describe(named).layers[0].instead_of is None
 
 
 def test_rules_are_stored_with_the_graph(tmp_path):

@@ -1,6 +1,6 @@
 """The int8 graph of a float graph: ranges observed, weights and biases rounded and corrected."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from ..graph import ABSENT, Graph, ModelError, Node, Quantization, Tensor
 from ..neural_art.settle import settle
 from ..operators import RULES
 from ..profiles import find_profile
+from ..progress import Progress
 from .correction import corrected_biases
 from .observers import OBSERVERS, Reach, reaches, with_counts
 from .scales import (
@@ -27,8 +28,6 @@ from .scales import (
     spread,
     weight_codes,
 )
-
-Progress = Callable[[int, int], None]
 
 
 class Headroom(NamedTuple):

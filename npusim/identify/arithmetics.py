@@ -11,16 +11,12 @@ from ..graph import Graph, Node
 from ..kernels.structs import Requantization, Rounding
 from ..neural_art.stored import RULE as NEURAL_ART
 from ..parameters import Structs, bind
-from ..profiles import BOUNDS, PROFILES, SCALES, Arithmetic
+from ..profiles import BOUNDS, PROFILES, SCALES, USUAL_SCALE, Arithmetic
 from ..reference.requantize import requantize
 from ..requantization import clamp_of
 from ..rules import arithmetic, choices, variant
 from .hypothesis import SCALE
 
-USUAL_SCALE = dict.fromkeys(
-    ("float32_even", "rescale_xnnpack", "add_xnnpack", "mean_xnnpack", "mean_x86"), "float32"
-)
-"""How a rule's M is computed where nothing is said of it; "double" of all others."""
 SCALED = ("conv2d", "depthwise_conv2d", "fully_connected", "mul", "mean", "relu", "relu6")
 """Operators whose M may be computed in more than one way."""
 WORDS = {

@@ -97,7 +97,10 @@ def test_other_ties_miss_outputs(case, tmp_path, capsys):
     counts = [differing(case, graph_of(case, tmp_path, s0, ties=ties)) for ties in ("up", "even")]
     with capsys.disabled():
         print(f"\n{case}: outputs that differ: ties up {counts[0]}, to even {counts[1]}")
-    assert tuple(counts) == KNOWN_TIES.get(case, tuple(counts))
+    away = differing(case, graph_of(case, tmp_path, s0))
+    assert away <= min(counts)
+    if case in KNOWN_TIES:
+        assert tuple(counts) == KNOWN_TIES[case]
 
 
 @pytest.mark.parametrize("case", parameters(FILE, _known))

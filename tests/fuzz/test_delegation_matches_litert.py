@@ -23,6 +23,7 @@ from npusim import delegation
 from npusim.rules import MOVING
 
 TENTH, REST = range(60), range(60, 600)
+MOST_REFUSED = 0.05  # of the networks
 SHAPE = (1, 6, 7, 5)
 BOUNDARY = (float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).tiny) / 2)
 
@@ -167,10 +168,12 @@ def test_chain_at_the_limits_is_shared_out_as_litert_does(seeds: range) -> None:
 def test_network_is_shared_out_as_litert_does(seeds: range) -> None:
     """Operators that move codes aside: who moves them changes no bit."""
     found = []
+    refused = 0
     for network in (networks.network(seed, biased=True) for seed in seeds):
         try:
             expected = litert.delegated(network.model)
         except RuntimeError:
+            refused += 1
             continue
         graph = parsed(network.model, "network", "xnnpack")
         found += [
@@ -179,3 +182,4 @@ def test_network_is_shared_out_as_litert_does(seeds: range) -> None:
             if node.op not in MOVING and delegation.takes(graph, node) != taken
         ]
     assert not found, "\n".join(found)
+    assert refused <= MOST_REFUSED * len(seeds), refused

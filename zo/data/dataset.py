@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from npusim.picture_files import DataError
+from npusim.progress import Progress
 
 from ..prng import shuffle
 
 Frame = Callable[[int], np.ndarray]
 """Row -> one image (H, W, C), uint8 pixels, int8 codes or float32 real values."""
-
-Progress = Callable[[int, int], None]
-"""Called with the work done and all work: images, steps."""
 
 SPLIT_EPOCH = 2**32 - 1
 """The data set is split by the shuffle of an epoch that no training run reaches."""
