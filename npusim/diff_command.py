@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -196,12 +197,31 @@ def _judging(
     if a.golden is None:
         return load_model(arguments.model, arguments) if arguments.model is not None else None
     if arguments.model is not None:
+        if graphs[1] is None:
+            _refuse_arithmetic(a, arguments)
         graph = _recorded(_sized(arguments.model, a.golden, arguments), a.golden)
         if graph is None:
             raise ValueError(f"{arguments.model}: must be the model that {arguments.a} was "
                              "recorded from, got another")  # fmt: skip
         return graph
-    return None if graphs[1] is None else _recorded(graphs[1], a.golden)
+    if graphs[1] is None:
+        _refuse_arithmetic(a, arguments)
+        return None
+    return _recorded(graphs[1], a.golden)
+
+
+def _refuse_arithmetic(a: Side, arguments: argparse.Namespace) -> None:
+    """Refuse options that would only say again, or deny, what a golden file has recorded."""
+    options = {
+        "--profile": arguments.profile,
+        "--accumulator": arguments.accumulator,
+        "--node-rule": arguments.node_rule,
+    }
+    for option, value in options.items():
+        if value is not None:
+            rule = "must be judged by the arithmetic it was recorded in"
+            remedy = "to judge by another, give the model itself as A"
+            raise ValueError(f"{a.path}: {rule}, got {option}; {remedy}")
 
 
 def _recorded(graph: Graph, golden: Golden) -> Graph | None:
@@ -223,7 +243,9 @@ def _sized(path: Path, golden: Golden, arguments: argparse.Namespace) -> Graph:
         size = _size(golden, graph)
         if size is not None:
             settings.input_size = size
-            graph = load_model(path, settings)
+            # a model that cannot have the recorded size is another one, which the caller says
+            with suppress(ValueError):
+                return load_model(path, settings)
     return graph
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from graphs import Draft
 
 import npusim
 from npusim import cli, golden, models
@@ -236,7 +237,7 @@ def test_diff_names_a_tensor_of_another_shape(command, work, images):
     [
         (["right", "golden.h5"], "right: side A must be the reference, got a folder; swap the two"),
         (["right", MODEL], "right: side A must be the reference, got a folder; swap the two"),
-        (["golden.h5", "absent"], "absent: must be a model file, got nothing at this path"),
+        (["golden.h5", "absent"], "absent: no such file or folder"),
         (["golden.h5", "right", "--random", "1"],
          "inputs: must be for a model that is run now, got no model among A and B"),
         ([MODEL, "right", "--random", "1", "--input", "x.npy"],
@@ -245,6 +246,14 @@ def test_diff_names_a_tensor_of_another_shape(command, work, images):
          f"{MODEL}: must be a golden file or dumps to be judged by --model, got a model"),
         (["golden.h5", "right", "--model", "other.h5"],
          "other.h5: must be the model that golden.h5 was recorded from, got another"),
+        (["golden.h5", "right", "--model", "flat.h5"],
+         "flat.h5: must be the model that golden.h5 was recorded from, got another"),
+        *((["golden.h5", "right", *model, option, value],
+           "golden.h5: must be judged by the arithmetic it was recorded in, got "
+           f"{option}; to judge by another, give the model itself as A")
+          for model in ((), ("--model", MODEL))
+          for option, value in (("--profile", "neural-art"), ("--accumulator", "24"),
+                                ("--node-rule", "conv2d_0=single_rounding"))),
         (["golden.h5", "other"], "other: must hold a tensor of golden.h5, got none that has its "
                                  "name or its shape"),
         ([MODEL, "other"], "other: must hold the input image of digits_cnn, got q.npy; "
@@ -264,6 +273,10 @@ def test_diff_names_a_tensor_of_another_shape(command, work, images):
 def test_diff_refuses(command, work, arguments, expected):
     graph = models.digits_cnn()
     npusim.save(replace(graph, outputs=(graph.nodes[0].outputs[0],)), work / "other.h5")
+    draft = Draft()
+    x = draft.input((1, 8))
+    draft.tensors[x] = replace(draft.tensors[x], name=graph.tensors[graph.inputs[0]].name)
+    npusim.save(draft.graph(draft.fully_connected(x, 3)), work / "flat.h5")
     (work / "other").mkdir()
     np.save(work / "other" / "q.npy", np.zeros((3, 3), np.int8))
     code, out, err = command("diff", *arguments)

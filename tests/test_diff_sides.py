@@ -169,7 +169,7 @@ def test_what_is_no_side_is_refused(tmp_path):
         open_path(tmp_path / "one.npy")
     with pytest.raises(ValueError, match="must be a folder to be read in the order of order"):
         open_path(tmp_path / "g.h5", Path("order"))
-    with pytest.raises(npusim.ModelError, match="must be a model file, got nothing at this path"):
+    with pytest.raises(npusim.ModelError, match="no such file or folder"):
         open_path(tmp_path / "absent.h5")
 
 

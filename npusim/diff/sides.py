@@ -18,7 +18,7 @@ import numpy as np
 from ..formats import files
 from ..golden import Golden
 from ..golden.file import is_golden, parse
-from ..graph import Graph
+from ..graph import Graph, ModelError
 from ..tensor_files import read_numpy
 
 NUMPY, RAW = (".npy",), (".bin", ".raw")
@@ -69,6 +69,8 @@ def open_path(path: Path, order: Path | None = None) -> Side | None:
         return Side(str(path), "folder", tuple(_folder(path, order)))
     if order is not None:
         raise ValueError(f"{path}: must be a folder to be read in the order of {order}")
+    if not path.exists():
+        raise ModelError(f"{path}: no such file or folder")
     if path.suffix.lower() == ".npz":
         arrays = read_numpy(path)
         return Side(str(path), "archive", tuple(Dump(k, "", v) for k, v in arrays.items()))

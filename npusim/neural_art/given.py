@@ -6,6 +6,7 @@ What "*" gives holds for every node that has such a parameter, unless the node i
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,22 @@ def read_parameters(path: str | Path) -> Parameters:
     raises   ModelError when it is not JSON, OSError when it cannot be read
     """
     try:
-        found = json.loads(Path(path).read_text("utf-8"))
+        found = json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_once)
+    except RecursionError as error:
+        raise ModelError(f"{path}: must be JSON of three levels, got far more") from error
     except ValueError as error:
         raise ModelError(f"{path}: must be JSON, got {error}") from error
     if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
         raise ModelError(f'{path}: must be like {{"conv2d_0": {{"s0": 3}}}}, got something else')
     return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose names are all different, as JSON itself does not ask."""
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise ValueError(f"the name {name!r} {count} times in one object")
+    return dict(pairs)
 
 
 def by_node(graph: Graph, parameters: Parameters) -> dict[str, Arrays]:

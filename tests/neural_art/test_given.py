@@ -149,10 +149,14 @@ def test_parameters_come_from_json(tmp_path):
     ("text", "message"),
     [
         ('{"a": ', "must be JSON, got Expecting value"),
+        ('{"a": ' * 100_000, "must be JSON of three levels, got far more"),
+        ('{"a": {}, "b": {}, "a": {}}',
+         "must be JSON, got the name 'a' 2 times in one object"),
+        ('{"a": {"s0": 1, "s0": 2}}', "must be JSON, got the name 's0' 2 times in one object"),
         ("[1]", 'must be like {"conv2d_0": {"s0": 3}}, got something else'),
         ('{"conv2d_0": 3}', 'must be like {"conv2d_0": {"s0": 3}}, got something else'),
     ],
-)
+)  # fmt: skip
 def test_files_that_hold_no_parameters_are_refused(tmp_path, text, message):
     path = tmp_path / "p.json"
     path.write_text(text)
