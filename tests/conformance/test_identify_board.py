@@ -5,10 +5,9 @@ Only input and output are known: the convolution's tensor is not, and is judged 
 
 from __future__ import annotations
 
-import h5py
 import pytest
+from conformance.board import FILE, fitted_s0, opened, weighted
 from conformance.goldens import path_of
-from conformance.test_neural_art_board import FILE, fitted_s0, layer_of
 
 import npusim
 from npusim.diff.sides import Dump, Side
@@ -17,15 +16,14 @@ from npusim.identify import identify
 
 def report_of(case, folder):
     path = folder / f"{case}.tflite"
-    with h5py.File(path_of(FILE), "r") as file:
-        path.write_bytes(file[case]["tflite"][...].tobytes())
-        x, board = file[case]["inputs"][...], file[case]["board"][...]
+    model, x, board, _ = opened(case)
+    path.write_bytes(model)
     graph = npusim.load(path)
     y = graph.tensors[graph.outputs[0]]
     dumps = (Dump(graph.tensors[graph.inputs[0]].name, "", x), Dump(y.name, "", board))
     report = identify(Side("board", "folder", dumps), graph)
-    layer = layer_of(graph).name
-    return report, next(v for v in report.verdicts if v.node == layer)
+    (layer,) = weighted(npusim.load(path, profile="neural-art"))
+    return report, next(v for v in report.verdicts if v.node == layer.name)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +35,7 @@ def test_board_names_three_stages_with_ties_away_and_s0(case, tmp_path):
     report, layer = report_of(case, tmp_path)
     assert report.explained
     assert report.distinct == (("neural-art",),)
-    assert {h.own for h in layer.survivors} == {f"s0 {fitted_s0(case)}"}
+    assert {h.own for h in layer.survivors} == {f"s0 {fitted_s0(case, tmp_path)}"}
     assert any(h.names == ("neural_art, ties away",) for h in layer.survivors)
 
 
@@ -48,4 +46,4 @@ def test_board_never_contradicts_neural_art(case, tmp_path):
         pytest.skip(f"{path_of(FILE)} is absent")
     report, layer = report_of(case, tmp_path)
     assert "neural-art" in report.consistent
-    assert f"s0 {fitted_s0(case)}" in {h.own for h in layer.survivors}
+    assert f"s0 {fitted_s0(case, tmp_path)}" in {h.own for h in layer.survivors}
