@@ -24,7 +24,10 @@ REST = range(200, 2000)
 MODES = {"litert-ref": "ref", "litert-x86": "x86", "xnnpack": "xnnpack"}
 UNBIASED = ("conv2d", "depthwise_conv2d")
 """Operators that LiteRT does not run without a bias."""
-MOST_REFUSED = 0.05
+MOST_REFUSED = {"dequantize": 0.5}
+"""Largest share that LiteRT may refuse; of int16 codes it takes none with a zero point."""
+FEW_REFUSED = 0.05
+"""The same for the other operators."""
 
 
 @pytest.mark.parametrize("op", cases.OPERATORS)
@@ -46,7 +49,7 @@ def test_operator_matches_litert(
         found += disagreements(case, expected, profile=profile)
     record_property("refused", len(refused))
     assert not found, "\n".join(found)
-    assert len(refused) <= MOST_REFUSED * len(seeds), refused
+    assert len(refused) <= MOST_REFUSED.get(op, FEW_REFUSED) * len(seeds), refused
 
 
 def asked(case: Case, mode: str) -> np.ndarray:
