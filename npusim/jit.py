@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,7 @@ from numba.core import event
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent
+_PROCESS = uuid.uuid4().hex[:16]
 UNUSED_SECONDS = 30 * 24 * 3600
 COMPILING = "npusim: compiling kernels for this machine; later runs load them"
 NOT_KEPT = "npusim: compiling kernels, in every run: {} cannot be written; set NPUSIM_CACHE_DIR"
@@ -57,7 +59,21 @@ def _compiled(function: Function, forceinline: bool = False) -> Function:
         )(function)
     finally:
         config.CACHE_DIR = previous
+    _name_files_by_process(compiled)
     return compiled
+
+
+def _name_files_by_process(compiled: Any) -> None:
+    """Let no two processes write their code to the same file.
+
+    Numba numbers a function's files and lists them in an index. Of two processes that compile
+    different signatures at once, neither sees the other's number, and the index that stands would
+    give out the other's code. So it can only lose an entry, which is compiled again.
+    """
+    kept = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if kept is not None:  # numba may be told to compile nothing
+        pattern = kept._data_name_pattern
+        kept._data_name_pattern = pattern.replace("{number", f"{_PROCESS}.{{number")
 
 
 @cache

@@ -15,6 +15,7 @@ from npusim import jit
 PACKAGE = Path(jit.__file__).parent
 SHOW_FOLDER = "from npusim.jit import cache_folder; print(cache_folder())"
 CLAMP_300 = "from npusim.kernels.arith import clamp; print(clamp(300, -9, 9))"
+CLAMP_REAL = "from npusim.kernels.arith import clamp; print(clamp(0.5, -9.0, 9.0))"
 
 
 @pytest.fixture
@@ -72,6 +73,18 @@ def test_cache_is_used_again_until_a_called_function_changes(copy):
     assert compiled() == first
     edit(package / "kernels" / "arith.py", "min(max(value, low), high)", "max(value, low)")
     assert run(CLAMP_300) == "300"
+
+
+def test_processes_that_compile_at_once_keep_their_own_code(copy):
+    """Neither saw the other's index: the one that is written last stands."""
+    package, run = copy
+    assert run(CLAMP_300) == "9"
+    (index,) = (package.parent / "cache").rglob("*clamp*.nbi")
+    first = index.read_bytes()
+    index.unlink()
+    assert run(CLAMP_REAL) == "0.5"
+    index.write_bytes(first)
+    assert run(CLAMP_300) == "9"
 
 
 def test_first_compilation_is_announced_once(copy):
