@@ -1,5 +1,6 @@
 """The shipped network: what it is, how right it is, and that its script makes it."""
 
+from functools import partial
 from importlib.resources import files
 
 import numpy as np
@@ -18,14 +19,13 @@ def graph():
 @pytest.fixture(scope="module")
 def right(graph):
     """Counts the right answers on the test part, its images changed by a shift."""
+    return partial(right_of, npusim.Session(graph, threads=1))
+
+
+def right_of(session, shift=lambda images: images):
     test = models.digits().test
-    session = npusim.Session(graph, threads=1)
-
-    def count(shift=lambda images: images):
-        logits = session.run(models.to_int8(shift(test.images)))
-        return int((logits.argmax(1) == test.labels).sum())
-
-    return count
+    logits = session.run(models.to_int8(shift(test.images)))
+    return int((logits.argmax(1) == test.labels).sum())
 
 
 def test_digits_cnn_is_a_whole_int8_network(graph):
@@ -69,6 +69,22 @@ def test_digits_cnn_loses_accuracy_to_shifts(right):
     assert right(models.low_contrast) == 193
 
 
+def test_train_digits_is_reproducible(graph, tmp_path, monkeypatch, capsys):
+    """One epoch of sixty: twice the same file, a network like the shipped one."""
+    monkeypatch.setattr(train_digits, "Recipe", partial(train_digits.Recipe, epochs=1))
+    once, again = tmp_path / "once.h5", tmp_path / "again.h5"
+    for output in (once, again):
+        assert train_digits.main(["--output", str(output)]) == 0
+    assert once.read_bytes() == again.read_bytes()
+    made = npusim.load(once)
+    assert [node.attributes for node in made.nodes] == [node.attributes for node in graph.nodes]
+    assert [(t.name, t.shape, t.dtype) for t in made.tensors] == [
+        (t.name, t.shape, t.dtype) for t in graph.tensors
+    ]
+    assert f"int8 {right_of(npusim.Session(made, threads=1))}/449 " in capsys.readouterr().out
+
+
+@pytest.mark.full
 def test_train_digits_makes_the_shipped_file(tmp_path, capsys):
     """The whole training, about ten seconds; other BLAS kernels give the same bytes."""
     output = tmp_path / "digits_cnn.h5"
