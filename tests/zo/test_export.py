@@ -103,13 +103,25 @@ def changed(session):
     return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
-def test_self_test_finds_another_sample(tmp_path):
-    program = Program(exported("head"), BY_NAME["gcc"], tmp_path)
-    data = bytearray((tmp_path / "samples.bin").read_bytes())
-    data[-64 * 100 - 30] ^= 64  # in the last training image
-    (tmp_path / "samples.bin").write_bytes(data)
-    (tmp_path / "region.o").unlink()
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory):
+    """A program that trains the head, and the samples it was made with."""
+    program = Program(exported("head"), BY_NAME["gcc"], tmp_path_factory.mktemp("trainer"))
+    return program, (program.folder / "samples.bin").read_bytes()
+
+
+def link_samples(program, data):
+    """Put other samples into a program."""
+    (program.folder / "samples.bin").write_bytes(data)
+    (program.folder / "region.o").unlink()
     program.done("make", "-s", *program.build.variables)
+
+
+def test_self_test_finds_another_sample(trainer):
+    program, right = trainer
+    data = bytearray(right)
+    data[-64 * 100 - 30] ^= 64  # in the last training image
+    link_samples(program, data)
     said = program.done("./model", status=1)
     assert "first difference in step " in said
     assert "self-test: 0 of" not in said
@@ -127,16 +139,14 @@ def test_kept_features_change_nothing(name, tmp_path):
     assert "| the same, of all images | RAM, `.bss` |" in project.files["README.md"]
 
 
-def test_samples_that_do_not_fit_are_refused(tmp_path):
-    program = Program(exported("head"), BY_NAME["gcc"], tmp_path)
-    right = bytearray((tmp_path / "samples.bin").read_bytes()) + bytes(10_000)
+def test_samples_that_do_not_fit_are_refused(trainer):
+    program, right = trainer
+    long = right + bytes(10_000)
     # another kind of images; too few or too many to train on, or to validate with
     for place, number in ((4, 65), (8, 19), (8, 61), (12, 0), (12, 101)):
-        data = bytearray(right)
+        data = bytearray(long)
         data[place : place + 4] = number.to_bytes(4, "little")
-        (tmp_path / "samples.bin").write_bytes(data)
-        (tmp_path / "region.o").unlink()
-        program.done("make", "-s", *program.build.variables)
+        link_samples(program, data)
         assert program.done("./model", status=2) == "samples: must be those of this network\n"
 
 
