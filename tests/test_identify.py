@@ -15,6 +15,7 @@ from npusim.identify import identify, suggest
 from npusim.identify.equality import classes, reach, thresholds
 from npusim.identify.weighted import hypotheses
 from npusim.models import digits_cnn
+from npusim.neural_art.settle import settle
 from npusim.tensor_files import random_inputs
 
 IMAGES = 20
@@ -50,16 +51,29 @@ def faulty(graph, name, seed=5):
     return side({names[0]: values[graph.inputs[0]], names[1]: wrong})
 
 
+def small():
+    """A convolution, a mean and a classifier: enough to tell the profiles apart."""
+    draft = Draft(seed=3)
+    y = draft.conv2d(draft.input((1, 6, 6, 3)), 5)
+    y = draft.node("mean", (y,), axes=(1, 2), keep_dims=False)
+    return draft.graph(draft.fully_connected(y, 4))
+
+
+ORDINARY = {(small, "litert-ref"), (small, "neural-art")}
+
+
 @pytest.mark.parametrize(
-    "profile",
+    ("network", "profile"),
     [
-        "litert-ref",
-        *(pytest.param(p, marks=pytest.mark.full) for p in PROFILES if p != "litert-ref"),
+        pytest.param(network, profile, id=f"{name}-{profile}",
+                     marks=[] if (network, profile) in ORDINARY else pytest.mark.full)
+        for name, network in (("small", small), ("digits", digits_cnn))
+        for profile in PROFILES
     ],
-)
-def test_truth_explains_and_is_unique_after_the_suggested_input(profile):
-    graph = digits_cnn()
-    device = npusim.load(npusim.models.__path__[0] + "/digits_cnn.h5", profile=profile)
+)  # fmt: skip
+def test_truth_explains_and_is_unique_after_the_suggested_input(network, profile):
+    graph = network()
+    device = settle(replace(graph, profile=profile))
     report = identify(dump(device, images(graph)), graph)
     assert report.explained
     assert profile in report.consistent
