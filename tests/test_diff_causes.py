@@ -20,6 +20,9 @@ from npusim.graph import Quantization
 from npusim.rules import arithmetic
 
 SEEDS = range(20)
+A_QUARTER_OR_THE_REST = pytest.mark.parametrize(
+    "seeds", [SEEDS[:5], pytest.param(SEEDS[5:], marks=pytest.mark.full)], ids=["quarter", "rest"]
+)
 # faults that only the model can tell from others; without it they are unknown, or look like these
 NEED_THE_MODEL = {
     "padding side": {"unknown"},
@@ -54,9 +57,10 @@ def kinds(report: Report) -> dict[str, str]:
     return {t.name: t.cause.kind for t in report.departures}
 
 
+@A_QUARTER_OR_THE_REST
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fault_is_found_and_named(fault):
-    for seed in SEEDS:
+def test_fault_is_found_and_named(fault, seeds):
+    for seed in seeds:
         dumped = faulty_device.dump(seed, fault)
         report = compared(dumped)
         assert kinds(report) == dumped.faults, f"seed {seed}"
@@ -64,9 +68,10 @@ def test_fault_is_found_and_named(fault):
         assert report.first.cause.explained > 0.9
 
 
+@A_QUARTER_OR_THE_REST
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fault_is_found_without_the_model(fault):
-    for seed in SEEDS:
+def test_fault_is_found_without_the_model(fault, seeds):
+    for seed in seeds:
         dumped = faulty_device.dump(seed, fault)
         (name,), (kind,) = zip(*dumped.faults.items(), strict=True)
         report = compared(dumped, model=False)
@@ -76,20 +81,22 @@ def test_fault_is_found_without_the_model(fault):
         assert later == []
 
 
+@A_QUARTER_OR_THE_REST
 @pytest.mark.parametrize("pair", PAIRS)
-def test_second_fault_is_not_hidden_by_the_first(pair):
-    for seed in SEEDS:
+def test_second_fault_is_not_hidden_by_the_first(pair, seeds):
+    for seed in seeds:
         dumped = faulty_device.dump(seed, *pair)
         report = compared(dumped)
         assert kinds(report) == dumped.faults, f"seed {seed}"
         assert [t.name for t in report.departures] == list(dumped.faults)
 
 
+@A_QUARTER_OR_THE_REST
 @pytest.mark.parametrize("profile", ["litert-x86", "xnnpack", "single-rounding"])
-def test_device_of_another_profile_is_told_by_its_rules(profile):
+def test_device_of_another_profile_is_told_by_its_rules(profile, seeds):
     """The rules that are named always include the device's."""
     departures = 0
-    for seed in SEEDS:
+    for seed in seeds:
         graph = faulty_device.network(seed)
         graph = faulty_device.with_ties(graph) if seed % 2 else graph
         device = replace(graph, profile=profile)
@@ -102,7 +109,7 @@ def test_device_of_another_profile_is_told_by_its_rules(profile):
             assert tensor.cause.kind == "rounding", f"seed {seed}"
             assert truth in named, f"seed {seed}"
         departures += len(report.departures)
-    assert departures >= len(SEEDS) // 2
+    assert departures >= len(seeds) // 2
 
 
 @pytest.mark.parametrize("fault", ["rounds down", "channel scale", "padding code"])
