@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from npusim import Graph, ModelError, Session
-from npusim.headroom import accumulator, accumulator_bound, order_matters
+from npusim.headroom import accumulator_bound, accumulator_of, order_matters
 from npusim.neural_art.stored import PROFILE as NEURAL_ART
 from npusim.neural_art.stored import on_hardware
 
@@ -124,7 +124,7 @@ def _is_head_alone(
     if on_hardware(graph, node):  # its partial sums are rounded, so signs do not add up
         return False
     bound = accumulator_bound(graph, node, frozenset(node.inputs[1:]))
-    return not order_matters(bound, accumulator(graph))
+    return not order_matters(bound, accumulator_of(graph, node))
 
 
 def _work(session: Session, group: Group, options: Options) -> Work:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...graph import Accumulator
-from ...headroom import WEIGHTED, accumulator, bits_needed
+from ...headroom import WEIGHTED, accumulator_of, bits_needed
 from ...resize import batch_separable
 from ..case import FITTED, SIMULATED, SYMPTOM, Alone, Case, Explanation
 from ..ideal import exact_sums
@@ -62,7 +62,7 @@ def _narrower(alone: Alone) -> Iterator[Accumulator]:
     """Every width that the sums reach and the accumulator at hand exceeds."""
     graph, node = alone.part.graph, alone.part.last
     sums = exact_sums(graph, node, alone.inputs[alone.part.inputs[0]])
-    own = accumulator(graph)
+    own = accumulator_of(graph, node)
     # partial sums may reach beyond the last one: two bits more are tried
     widest = min(bits_needed(int(np.abs(sums).max())) + 2, own.bits)
     for bits in range(NARROWEST, widest + 1):
