@@ -255,7 +255,7 @@ def test_diff_tells_that_two_runs_have_other_profiles(tmp_path, capsys):
 def test_exported_c_names_them(tmp_path):
     graph = with_rules(small(), NODES)
     files = export_c(graph, "net", random_inputs(graph, 1)).files
-    said = ("Nodes with a rule or profile of their own: conv2d_0: litert-x86, pad_0: tflm, "
-            "fully_connected_0: neural-art.")  # fmt: skip
+    said = ("Nodes with a rule or profile of their own: conv2d_0 (litert-x86), pad_0 (tflm), "
+            "fully_connected_0 (neural-art).")  # fmt: skip
     for name in ("net.h", "README.md"):
         assert said in " ".join(files[name].replace("\n * ", " ").split())

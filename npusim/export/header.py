@@ -49,7 +49,7 @@ def _interface(model: Model, origin: str) -> Iterator[str]:
 
 def own_rules(graph: Graph) -> str:
     """The nodes with a rule or profile of their own, in a sentence; "" where there are none."""
-    named = ", ".join(f"{remark(n.name)}: {n.rule}" for n in graph.nodes if n.rule is not None)
+    named = ", ".join(f"{remark(n.name)} ({n.rule})" for n in graph.nodes if n.rule is not None)
     return f"Nodes with a rule or profile of their own: {named}." if named else ""
 
 
