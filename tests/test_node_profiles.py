@@ -13,6 +13,8 @@ import npusim
 from npusim import Accumulator, ModelError, Quantization, Session, cli, golden
 from npusim.affine import quantization, scale, zero_point
 from npusim.describe import describe
+from npusim.diff import Dump, Side, diff, of_golden
+from npusim.diff.replay import leading_to
 from npusim.explain import explain
 from npusim.export import export_c
 from npusim.golden.record import as_recorded, graph_hash
@@ -250,6 +252,20 @@ def test_diff_tells_that_two_runs_have_other_profiles(tmp_path, capsys):
     assert cli.main(["diff", *paths]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "the node's own rule or profile is none in A, single-rounding in B" in text
+
+
+def test_diff_finds_a_narrow_accumulator_of_a_host_node(isa):
+    plain = replace(small(), profile="neural-art")
+    graph = settle(with_rules(plain, {"fully_connected_0": "tflm"}))
+    x = codes(graph, 40)
+    run = golden.record(graph, x, threads=1)
+    device = {t.name: t.values for t in run.sequence()}
+    features, logits = list(device)[-2:]
+    part = leading_to(graph, logits, [features]).under_its_profile()
+    device[logits] = part.run({features: device[features]}, Accumulator(12, "saturate"))
+    dumps = tuple(Dump(name, "", values) for name, values in device.items())
+    report = diff(of_golden("A", run, graph), Side("B", "folder", dumps))
+    assert [(t.name, t.cause.kind) for t in report.departures] == [(logits, "accumulator")]
 
 
 def test_exported_c_names_them(tmp_path):

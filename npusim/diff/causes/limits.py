@@ -28,10 +28,11 @@ def _accumulators(case: Case) -> Iterator[Explanation]:
     alone = case.alone
     if alone is None or alone.part.last.op not in WEIGHTED:
         return
+    part = alone.part.under_its_profile()
     one, actual = _worst_image(alone, case)
     best: tuple[int, Accumulator] | None = None
     for candidate in _narrower(one):
-        predicted = one.run(one.part, candidate)
+        predicted = one.run(part, candidate)
         if predicted is None:
             continue
         left = int(np.count_nonzero(predicted != actual))
@@ -39,7 +40,7 @@ def _accumulators(case: Case) -> Iterator[Explanation]:
             best = left, candidate
     if best is None:
         return
-    predicted = alone.run(alone.part, best[1])
+    predicted = alone.run(part, best[1])
     assert predicted is not None
     verb = "saturates" if best[1].overflow == "saturate" else "wraps"
     sentence = f"the accumulator {verb} at {best[1].bits} bits"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...profiles import PROFILES, Arithmetic
-from ...rules import arithmetic, choices, is_silent, own_profile
+from ...rules import arithmetic, choices, is_silent
 from ..case import SIMULATED, SYMPTOM, Alone, Case, Explanation
 from ..ideal import Ideal
 from ..replay import Part
@@ -95,7 +95,7 @@ def _by_library(case: Case, alone: Alone, evidence: str) -> Iterator[Explanation
 def _rules(part: Part, own: Arithmetic) -> Iterator[tuple[str, Part]]:
     """Every other rule the node may have; then what other profiles make of it, if that is more."""
     rules = [rule for rule in choices(part.graph, part.last) if rule != own.rule]
-    graph = replace(part.graph, profile=own_profile(part.last) or part.graph.profile)
+    graph = part.under_its_profile().graph
     for rule in rules:
         yield rule, Part(replace(graph, nodes=(replace(part.last, rule=rule),)))
     for profile in PROFILES:
