@@ -22,7 +22,7 @@ from .arena import Buffer, tensor_bytes
 from .graph import Graph
 from .headroom import (
     AccumulatorError,
-    accumulator,
+    accumulator_of,
     multiplied,
     order_matters,
     overflow_message,
@@ -191,12 +191,11 @@ class CompiledBackend:
         self._threads = threads
         self._arenas: list[np.ndarray] = []
         self._following = Following(graph, self.requantization)
-        self._accumulator = accumulator(graph)
-        self._products = {} if wraps_as_int32(self._accumulator) else {
+        self._products = {
             k: product_bound(graph, node, trainable)
             for k, node in multiplied(graph).items()
-            if node.inputs[2] not in trainable
-        }  # fmt: skip
+            if node.inputs[2] not in trainable and not wraps_as_int32(accumulator_of(graph, node))
+        }
 
     def constant(self, tensor: int) -> np.ndarray:
         t = self._graph.tensors[tensor]
@@ -244,7 +243,8 @@ class CompiledBackend:
         for k, products in self._products.items():
             node = self._graph.nodes[k]
             start = np.abs(self.constant(node.inputs[2]).astype(np.int64))
-            ordered = order_matters(int((start + products).max()), self._accumulator)
+            a = accumulator_of(self._graph, node)
+            ordered = order_matters(int((start + products).max()), a)
             name = f"{node.op}_ordered" if ordered else node.op
             rows[k, table.OPERATION] = table.OPERATIONS.index(name)
         return rows

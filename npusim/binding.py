@@ -8,7 +8,7 @@ import numpy as np
 from . import affine, parameters
 from .arena import Buffer, aligned, tensor_bytes
 from .graph import Graph, Node, Tensor
-from .headroom import WEIGHTED, accumulator, accumulator_bound, order_matters
+from .headroom import WEIGHTED, accumulator_bound, accumulator_of, order_matters
 from .kernels import table
 from .kernels.structs import (
     OVERFLOW,
@@ -159,7 +159,7 @@ def _sum_bytes(graph: Graph, node: Node) -> int:
 
 
 def _weighted(b: Binding, node: Node) -> None:
-    a = accumulator(b.graph)
+    a = accumulator_of(b.graph, node)
     ordered = order_matters(accumulator_bound(b.graph, node, b.trainable), a)
     b.operation(f"{node.op}_ordered" if ordered else node.op, node)
     b.operand(table.WEIGHTS, b.buffers[node.inputs[1]])

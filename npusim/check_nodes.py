@@ -19,7 +19,7 @@ from .neural_art.stored import on_hardware, without
 from .operators import CODES, LONGEST, RULES, Rule
 from .parameters import bind
 from .requantization import clamp_of, output_channels, ratio
-from .rules import MOVING, arithmetic, refusal, stated
+from .rules import MOVING, arithmetic, own_rule, profile_of, refusal, stated
 from .shapes import output_shape
 
 SOFTMAX_SCALE, SOFTMAX_ZERO_POINT = 1 / 256, -128
@@ -259,14 +259,13 @@ def _check_rule(graph: Graph, node: Node) -> None:
     except ValueError as error:
         raise ModelError(str(error)) from error
     weighted = "weights" in RULES[node.op].operands
-    if graph.profile == "xnnpack" and node.rule is None and weighted:
+    delegated = profile_of(graph, node).name == "xnnpack"
+    if weighted and delegated and own_rule(node) is None:
         _check_delegated(graph, node)
 
 
 def _check_delegated(graph: Graph, node: Node) -> None:
     """What XNNPACK refuses of the weighted nodes that it takes."""
-    if not delegation.takes(graph, node):
-        return
     largest = delegation.largest_multiplier(graph, node)
     if largest >= delegation.LARGEST_MULTIPLIER:
         raise ModelError(

@@ -154,7 +154,8 @@ def _add_arithmetic(group: Any) -> None:
     group.add_argument("--parameters", type=Path, metavar="FILE.json",
                        help='of profile neural-art, such as {"*": {"ties": "up"}}')  # fmt: skip
     group.add_argument("--node-rule", type=node_rule, action="append", metavar="NODE=RULE",
-                       help="another rule for one node, such as conv2d_0=single_rounding; "
+                       help="another rule or profile for one node, such as "
+                       "conv2d_0=single_rounding or add_0=xnnpack; "
                        "may be given more than once")  # fmt: skip
 
 
@@ -170,7 +171,7 @@ def load_model(path: Path, arguments: argparse.Namespace) -> Graph:
 
 
 def _rules(pairs: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """The rules that --node-rule gave; each node once."""
+    """The rules and profiles that --node-rule gave; each node once."""
     for node, count in Counter(node for node, _ in pairs).items():
         if count > 1:
             raise ValueError(f"--node-rule: must give a node one rule, got {count} for {node}")

@@ -12,11 +12,11 @@ import numpy as np
 from .constants import with_biases
 from .cost import macs
 from .graph import Accumulator, Graph, Node, Tensor
-from .headroom import WEIGHTED, accumulator, accumulator_bound, bits_needed
+from .headroom import WEIGHTED, accumulator, accumulator_bound, accumulator_of, bits_needed
 from .neural_art.settle import settle
-from .neural_art.stored import Label, labelled
+from .neural_art.stored import Label, labelled, on_hardware
 from .plan import build_plan
-from .rules import MOVING, arithmetic, has_its_own
+from .rules import MOVING, arithmetic, is_silent, own_profile
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,14 @@ class Layer:
     node, op   its name and operator
     shape      of its output, type `dtype`
     rounding   rule by which its results become codes; None where they need none
-    instead_of the profile's rule, where the node has one of its own; else None
+    profile    the node's own; None where the graph's holds for it
+    instead_of rule of the graph's profile, where the node has another by its own; else None
     macs       multiply-accumulates over the declared batch
     weights    number of its weights
     bound      largest magnitude any partial sum can reach, None without accumulator
     bits       of the narrowest accumulator that holds the bound
     kernel     that executes it
+    accumulator of its sums; None without, and for the exact sums of a node on Neural-ART
     neural_art parameters of a node on Neural-ART, given or derived
     """
 
@@ -47,6 +49,8 @@ class Layer:
     kernel: str
     neural_art: tuple[Label, ...] = ()
     instead_of: str | None = None
+    profile: str | None = None
+    accumulator: Accumulator | None = None
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,9 @@ class Description:
 
     @property
     def unproven(self) -> tuple[Layer, ...]:
-        """Layers whose sums the accumulator is not proven to hold."""
-        width = self.accumulator.bits
-        return tuple(x for x in self.layers if x.bits is not None and x.bits > width)
+        """Layers whose sums their accumulator is not proven to hold."""
+        held = ((x, x.bits, x.accumulator) for x in self.layers)
+        return tuple(x for x, bits, a in held if bits is not None and a and bits > a.bits)
 
     @property
     def widest(self) -> Layer | None:
@@ -138,6 +142,7 @@ def _layer(graph: Graph, node: Node, kernel: str) -> Layer:
     y = graph.tensors[node.outputs[0]]
     weighted = node.op in WEIGHTED
     bound = accumulator_bound(graph, node) if weighted else None
+    summing = weighted and not on_hardware(graph, node)
     return Layer(
         node=node.name,
         op=node.op,
@@ -151,14 +156,18 @@ def _layer(graph: Graph, node: Node, kernel: str) -> Layer:
         kernel=kernel,
         neural_art=tuple(labelled(graph, node)),
         instead_of=_instead_of(graph, node),
+        profile=own_profile(node),
+        accumulator=accumulator_of(graph, node) if summing else None,
     )
 
 
 def _instead_of(graph: Graph, node: Node) -> str | None:
-    """The profile's rule where the node has another."""
-    if node.rule is None or not has_its_own(graph, node):
+    """The rule of the graph's profile where the node has another."""
+    own, plain = _rounding(graph, node), replace(node, rule=None)
+    if node.rule is None or own is None or is_silent(graph, plain):
         return None
-    return _rounding(graph, replace(node, rule=None))
+    usual = _rounding(graph, plain)
+    return None if usual == own else usual
 
 
 def _rounding(graph: Graph, node: Node) -> str | None:

@@ -123,16 +123,16 @@ def _totals(d: Description) -> Iterable[str]:
     )
     if d.widest is None:
         return
-    if d.profile == PROFILE:
-        node = shortened(d.widest.node, LONGEST_NAME)
-        yield f"sums: {node} needs {d.widest.bits} bits; a board shows {VISIBLE_BITS}"
-        return
     if d.unproven:
         first = d.unproven[0]
+        width = "" if first.accumulator is None else f" {first.accumulator.bits} bits"
         yield (
-            f"accumulator: {len(d.unproven)} layers may overflow {d.accumulator.bits} bits, "
+            f"accumulator: {len(d.unproven)} layers may overflow{width}, "
             f"first {shortened(first.node, LONGEST_NAME)} ({first.bits} bits)"
         )
+    elif d.profile == PROFILE:
+        node = shortened(d.widest.node, LONGEST_NAME)
+        yield f"sums: {node} needs {d.widest.bits} bits; a board shows {VISIBLE_BITS}"
     else:
         yield (
             f"accumulator: no sum can overflow {d.accumulator.bits} bits; "
@@ -141,11 +141,17 @@ def _totals(d: Description) -> Iterable[str]:
 
 
 def _own_rules(d: Description) -> Iterable[str]:
-    """A line for each node with a rule of its own."""
+    """A line for each node with a rule or profile of its own."""
     for layer in d.layers:
-        if layer.instead_of is not None:
+        instead = f"instead of {layer.instead_of}" if layer.instead_of else ""
+        if layer.profile is not None:
+            how = f"rounds by {layer.rounding}" if layer.rounding else ""
+            yield " ".join(filter(None, (
+                f"{layer.node}: {layer.op} under profile {layer.profile} of its own", how, instead
+            )))  # fmt: skip
+        elif instead:
             yield (f"{layer.node}: {layer.op} rounds by {layer.rounding}, a rule of its own, "
-                   f"instead of {layer.instead_of}")  # fmt: skip
+                   f"{instead}")  # fmt: skip
 
 
 def _parameters(d: Description) -> Iterable[str]:

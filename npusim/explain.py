@@ -14,14 +14,14 @@ from .affine import quantization, scale32, zero_point
 from .engine import Session
 from .explain_rule import Step, codes_by_rule, less, neural_art_steps, requantization_steps
 from .graph import Accumulator, Graph, Node
-from .headroom import WEIGHTED, accumulator
+from .headroom import WEIGHTED, accumulator_of
 from .kernels.structs import REQUANTIZE, NeuralArt, Requantization, Rounding
 from .neural_art.stored import RULE as NEURAL_ART
 from .neural_art.stored import labelled
 from .parameters import bias, bind
 from .profiles import SCALES
 from .reference import accumulation, weighted
-from .rules import arithmetic, has_its_own
+from .rules import arithmetic, has_its_own, own_profile
 
 _SUMS: Mapping[str, tuple[Callable[..., np.ndarray], Callable[..., Iterator[np.ndarray]]]] = {
     "conv2d": (weighted.conv2d_sums, weighted.conv2d_products),
@@ -38,7 +38,8 @@ class Explanation:
     node, op, tensor   that made it, and that it is part of
     element            its coordinates, the image first
     rule               of the element: at the end of a row it may be another than the node's
-    own                whether the node has a rule of its own, and not its profile's
+    profile            that of the node: its own, else the graph's
+    own                "profile" or "rule" where that is the node's own, and not the graph's
     accumulator        of its sum; None for exact sums
     steps              the last one is its code
     others             codes that other rules make of the same sum and M; empty on Neural-ART
@@ -50,7 +51,7 @@ class Explanation:
     element: tuple[int, ...]
     profile: str
     rule: str
-    own: bool
+    own: str | None
     accumulator: Accumulator | None
     steps: tuple[Step, ...]
     others: Mapping[str, int]
@@ -98,12 +99,14 @@ def explain(
     else:
         assert isinstance(tail, Requantization)
         r, acc = _of_channel(tail, place.channel), int(sums[-1].value)
-        rule, kept = REQUANTIZE[r.rounding.rule], accumulator(graph)
+        rule, kept = REQUANTIZE[r.rounding.rule], accumulator_of(graph, found)
         others = {name: code for name, code in codes_by_rule(acc, r).items() if name != rule}
         steps = [_factor(graph, found, r, place.channel), *requantization_steps(acc, r)]
     tensor = graph.tensors[found.outputs[0]].name
-    return Explanation(node, found.op, tensor, tuple(element), graph.profile, rule,
-                       has_its_own(graph, found), kept, (*sums, *steps), others)  # fmt: skip
+    own = own_profile(found)
+    return Explanation(node, found.op, tensor, tuple(element), own or graph.profile, rule,
+                       "profile" if own else "rule" if has_its_own(graph, found) else None,
+                       kept, (*sums, *steps), others)  # fmt: skip
 
 
 def _find(
@@ -138,13 +141,14 @@ def _sum(graph: Graph, node: Node, x: np.ndarray, at: Place) -> tuple[list[Step]
     if isinstance(tail, NeuralArt):
         return [Step("acc", f"{how}, exact", total)], each
     first = int(start[at.channel])
-    acc = int(sums(x, weights, start, geometry, accumulation(graph)).reshape(-1, len(start))[at])
-    a = accumulator(graph)
-    held = "" if first + total == acc else f", {_HELD[a.overflow]} {a.bits} bits"
+    a = accumulator_of(graph, node)
+    held = sums(x, weights, start, geometry, accumulation(graph, node))
+    acc = int(held.reshape(-1, len(start))[at])
+    lost = "" if first + total == acc else f", {_HELD[a.overflow]} {a.bits} bits"
     return [
         Step("bias", f"of channel {at.channel}", first),
         Step("products", how, total),
-        Step("acc", f"bias + products{held}", acc),
+        Step("acc", f"bias + products{lost}", acc),
     ], each
 
 

@@ -69,8 +69,9 @@ def _print(e: Explanation) -> None:
     a = e.accumulator
     sums = "exact sums" if a is None else f"accumulator {a.bits} bits, {a.overflow}"
     print(f"{e.node}/{e.op}: element {e.element} of {e.tensor}")
-    rule = f"{e.rule} of its own" if e.own else e.rule
-    print(f"profile {e.profile}, rule {rule}, {sums}\n")
+    profile, rule = (text + " of its own" * (e.own == what) for what, text in
+                     (("profile", e.profile), ("rule", e.rule)))  # fmt: skip
+    print(f"profile {profile}, rule {rule}, {sums}\n")
     names, values = [s.name for s in e.steps], [_shown(s) for s in e.steps]
     first, second = max(map(len, names)), max(map(len, values))
     for step, value in zip(e.steps, values, strict=True):

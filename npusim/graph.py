@@ -99,7 +99,8 @@ class Node:
     inputs       tensor indices in the operator's order, ABSENT for a missing optional input
     outputs      tensor indices
     attributes   the operator's options: int, float, str, bool, or tuples of int (of pairs for pad)
-    rule         requantisation rule of this node instead of its profile's, see `npusim.rules`
+    rule         requantisation rule of this node instead of the graph's profile's, or the name of a
+                 profile instead of the graph's, see `npusim.rules`
     given        arithmetic parameters that were given and are not derived from the scales, such as
                  "multiplier" and "shift" int32 (O,), or stored statistics
     """

@@ -14,7 +14,8 @@ from .graph import Accumulator, Graph, Node
 from .neural_art.stored import PROFILE as NEURAL_ART
 from .neural_art.stored import on_hardware
 from .parameters import bias
-from .profiles import find_profile
+from .profiles import PROFILES, find_profile
+from .rules import profile_of
 
 WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")
 
@@ -41,6 +42,19 @@ class AccumulatorError(ArithmeticError):
 def accumulator(graph: Graph) -> Accumulator:
     """The graph's accumulator: its own, else its profile's."""
     return graph.accumulator or find_profile(graph.profile).accumulator
+
+
+def accumulator_of(graph: Graph, node: Node) -> Accumulator:
+    """The accumulator of a weighted node.
+
+    The graph's where that is not its profile's, then that of the node's profile; on Neural-ART,
+    whose sums are exact, one that holds them all.
+    """
+    if on_hardware(graph, node):
+        return PROFILES[NEURAL_ART].accumulator
+    chosen = accumulator(graph)
+    usual = find_profile(graph.profile).accumulator
+    return profile_of(graph, node).accumulator if chosen == usual else chosen
 
 
 def accumulator_text(profile: str, a: Accumulator) -> str:
@@ -113,7 +127,8 @@ def overflow_message(graph: Graph, node: Node, overflow: AccumulatorError) -> st
     shape = graph.tensors[node.outputs[0]].shape
     image, rest = divmod(overflow.index, prod(shape[1:]))
     coordinate = (image, *(int(i) for i in np.unravel_index(rest, shape[1:])))
+    held = accumulator_of(graph, node)
     return (
-        f"{node.name}/{node.op}: accumulator: must stay in {accumulator(graph).bits} bits, "
+        f"{node.name}/{node.op}: accumulator: must stay in {held.bits} bits, "
         f"got {overflow.value} at output {coordinate}; use a wider accumulator"
     )

@@ -15,8 +15,14 @@ from .arena import tensor_bytes
 from .channels import Channels
 from .engine import Arrays, Session
 from .graph import Accumulator, Graph, Node
-from .headroom import WEIGHTED, accumulator, bits_needed, bits_of_range, channel_bounds
-from .neural_art.stored import on_hardware
+from .headroom import (
+    WEIGHTED,
+    accumulator,
+    accumulator_of,
+    bits_needed,
+    bits_of_range,
+    channel_bounds,
+)
 from .progress import Progress
 from .tally import Sums, node_sums
 
@@ -42,6 +48,7 @@ class NodeHeadroom:
     constant             channels whose outputs were all the same on the inputs; information, no
                          finding
     bounds               of every channel
+    accumulator          of its sums; None without weights
     sums                 what they did on the inputs; None without inputs or weights
     sums_formed          how many there were
     """
@@ -60,6 +67,7 @@ class NodeHeadroom:
     bounds: Channels = ()
     sums: Sums | None = None
     sums_formed: int = 0
+    accumulator: Accumulator | None = None
 
     @property
     def low(self) -> int | None:
@@ -168,20 +176,20 @@ def check_headroom(
                overflow; what its stages clamp is not counted
     raises     as `Session` and its `run` do
     """
-    session, held = Session(_running(graph), threads=threads), accumulator(graph)
-    whole = session.graph
-    nodes = {k: _static(whole, n, _of(whole, n, held)) for k, n in enumerate(whole.nodes)}
+    session = Session(_running(graph), threads=threads)
+    whole = replace(session.graph, accumulator=graph.accumulator)
+    nodes = {k: _static(whole, n) for k, n in enumerate(whole.nodes)}
     seen: dict[int, _Seen] = {}
     done = 0
     for done, values in () if x is None else _traces(session, x, progress):  # noqa: B007
         for k, node in enumerate(whole.nodes):
             if node.op in WEIGHTED:
-                fresh = _see(whole, node, values, _of(whole, node, held))
+                fresh = _see(whole, node, values)
                 seen[k] = seen[k].joined(fresh) if k in seen else fresh
     for k, s in seen.items():
         nodes[k] = replace(nodes[k], sums=s.sums, sums_formed=s.formed, constant=s.constant)
     told = (n for n in nodes.values() if n.count or any(getattr(n, of) for of in KINDS.values()))
-    return Headroom(graph.name, graph.profile, held, done, tuple(told))
+    return Headroom(graph.name, graph.profile, accumulator(graph), done, tuple(told))
 
 
 class _Seen(NamedTuple):
@@ -210,17 +218,12 @@ def _running(graph: Graph) -> Graph:
     return replace(graph, accumulator=Accumulator(64, "wrap"))
 
 
-def _of(graph: Graph, node: Node, held: Accumulator) -> Accumulator:
-    """The node's accumulator: the graph's; on Neural-ART, where sums are exact, a wide one."""
-    return Accumulator(64, "wrap") if on_hardware(graph, node) else held
-
-
-def _static(graph: Graph, node: Node, held: Accumulator) -> NodeHeadroom:
+def _static(graph: Graph, node: Node) -> NodeHeadroom:
     """What holds for all inputs."""
     lost = channels.without_multiplier(graph, node)
     if node.op not in WEIGHTED:
         return NodeHeadroom(node.name, node.op, without_multiplier=lost)
-    bounds = channel_bounds(graph, node).tolist()
+    bounds, held = channel_bounds(graph, node).tolist(), accumulator_of(graph, node)
     return NodeHeadroom(
         node=node.name,
         op=node.op,
@@ -233,13 +236,14 @@ def _static(graph: Graph, node: Node, held: Accumulator) -> NodeHeadroom:
         dead=channels.dead(graph, node),
         without_multiplier=lost,
         bounds=tuple(bounds),
+        accumulator=held,
     )
 
 
-def _see(graph: Graph, node: Node, values: Mapping[str, np.ndarray], held: Accumulator) -> _Seen:
+def _see(graph: Graph, node: Node, values: Mapping[str, np.ndarray]) -> _Seen:
     """What a node does in one run."""
     x, y = (values[graph.tensors[i].name] for i in (node.inputs[0], node.outputs[0]))
-    sums = node_sums(graph, node, x, held)
+    sums = node_sums(graph, node, x, accumulator_of(graph, node))
     codes = y.reshape(-1, len(sums.low))
     return _Seen(sums, codes.size, codes.min(0), codes.max(0))
 

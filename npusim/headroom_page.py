@@ -124,20 +124,20 @@ SPOILED = {
 def _proof(h: Headroom, nodes: Sequence[NodeHeadroom]) -> str:
     widest = max(nodes, key=lambda n: n.bound or 0)
     needs = f"{widest.node} may need {widest.bits} bits"
+    unproven = [n for n in nodes if n.unproven]
+    if unproven:
+        return (f"not proven: sums of {len(unproven)} of {_nodes(len(nodes))} may leave "
+                f"{_width(h, unproven[0])} bits: {needs}")  # fmt: skip
     if h.profile == PROFILE:
         return f"whatever the input: {needs}; a board shows {VISIBLE_BITS}"
-    unproven = [n for n in nodes if n.unproven]
-    if not unproven:
-        return f"whatever the input, no sum leaves {h.accumulator.bits} bits: {needs}"
-    return (f"not proven: sums of {len(unproven)} of {_nodes(len(nodes))} may leave "
-            f"{h.accumulator.bits} bits: {needs}")  # fmt: skip
+    return f"whatever the input, no sum leaves {h.accumulator.bits} bits: {needs}"
 
 
 def _seen(h: Headroom, nodes: Sequence[NodeHeadroom]) -> str:
     formed = f"{sum(n.sums_formed for n in nodes):,}"
     widest = max(nodes, key=lambda n: n.bits_seen or 0)
     overflowing = [n for n in nodes if n.overflowing]
-    if h.profile == PROFILE:
+    if not overflowing and h.profile == PROFILE:
         return f"on this input: {widest.node} needed {widest.bits_seen} bits"
     if not overflowing:
         return (f"on this input, no sum of {formed} outputs left {h.accumulator.bits} bits: "
@@ -152,6 +152,11 @@ def _seen(h: Headroom, nodes: Sequence[NodeHeadroom]) -> str:
     return (f"on this input: {counts['overflows']:,} overflows in {_nodes(len(overflowing))}, in "
             f"{counts['outputs']:,} of {formed} outputs{changed}; "
             f"most in {most.node}, channel {channel}")  # fmt: skip
+
+
+def _width(h: Headroom, node: NodeHeadroom) -> int:
+    """Bits of the accumulator of a node's sums."""
+    return (node.accumulator or h.accumulator).bits
 
 
 def _nodes(count: int) -> str:

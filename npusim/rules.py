@@ -1,4 +1,4 @@
-"""The arithmetic of a node: its own rule if it has one, else its profile's."""
+"""The arithmetic of a node: that of its own rule or profile if it has one, else the graph's."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +7,7 @@ from . import delegation
 from .affine import quantization
 from .graph import Graph, Node, closest_names
 from .kernels.structs import DEQUANTIZE, QUANTIZE, REQUANTIZE, Rounding
-from .profiles import USUAL_SCALE, Arithmetic, Profile, find_profile
+from .profiles import PROFILES, USUAL_SCALE, Arithmetic, Profile, find_profile
 
 MOVING = ("pad", "reshape", "transpose")
 """Operators that no profile need mention: codes pass unchanged."""
@@ -62,9 +62,22 @@ def variant(graph: Graph, node: Node) -> str:
     return node.op
 
 
+def own_profile(node: Node) -> str | None:
+    """The profile that stands in place of a rule of the node's own; None where none does."""
+    return node.rule if node.rule in PROFILES else None
+
+
+def own_rule(node: Node) -> str | None:
+    """The rule that the node names; None where it names none, or a profile."""
+    return None if node.rule in PROFILES else node.rule
+
+
 def profile_of(graph: Graph, node: Node) -> Profile:
-    """The profile that decides about the node: the graph's, or the one it falls back to."""
-    profile = find_profile(graph.profile)
+    """The profile that decides about the node: its own or the graph's, or what that falls back to.
+
+    A profile that leaves the node to another program leaves it there as a node's own, too.
+    """
+    profile = find_profile(own_profile(node) or graph.profile)
     if profile.fallback and not delegation.takes(graph, node):
         return find_profile(profile.fallback)
     return profile
@@ -73,30 +86,32 @@ def profile_of(graph: Graph, node: Node) -> Profile:
 def arithmetic(graph: Graph, node: Node) -> Arithmetic:
     """How the node makes its results.
 
-    A node that names its profile's own rule, plain or with its blocks, has all of the profile's
-    arithmetic. Another rule has no blocks, its M is computed as `USUAL_SCALE` says, and the bounds
-    of an activation stay the profile's.
+    A node that names a profile has all of that profile's arithmetic. So has one that names the rule
+    of the graph's profile, plain or with its blocks. Another rule has no blocks, its M is computed
+    as `USUAL_SCALE` says, and the bounds of an activation stay the profile's.
 
     raises   ValueError when the profile says nothing about the operator
     """
-    name, profile = variant(graph, node), profile_of(graph, node)
-    if name not in profile.operators:
-        raise ValueError(
-            f"profile {profile.name} must have a rule for {name}, got none; choose another profile"
-        )
-    own = profile.operators[name]
-    if node.rule in (None, own.rule, str(own)):
+    if (reason := _silence(graph, node)) is not None:
+        raise ValueError(reason)
+    own, rule = profile_of(graph, node).operators[variant(graph, node)], own_rule(node)
+    if rule in (None, own.rule, str(own)):
         return own
-    scale = USUAL_SCALE.get(node.rule, "double")
-    return replace(own, rule=node.rule, scale=scale, block=1, rest="")
+    return replace(own, rule=rule, scale=USUAL_SCALE.get(rule, "double"), block=1, rest="")
 
 
 def has_its_own(graph: Graph, node: Node) -> bool:
-    """Whether the node names a rule that changes its arithmetic.
+    """Whether the node names a rule or profile that changes its arithmetic.
 
-    raises   ValueError when the profile says nothing about the operator
+    raises   ValueError when the node's profile says nothing about the operator
     """
-    return arithmetic(graph, node) != arithmetic(graph, replace(node, rule=None))
+    own, plain = arithmetic(graph, node), replace(node, rule=None)
+    return is_silent(graph, plain) or own != arithmetic(graph, plain)
+
+
+def is_silent(graph: Graph, node: Node) -> bool:
+    """Whether the node's profile says nothing about its operator."""
+    return variant(graph, node) not in profile_of(graph, node).operators
 
 
 def choices(graph: Graph, node: Node) -> tuple[str, ...]:
@@ -108,18 +123,21 @@ def choices(graph: Graph, node: Node) -> tuple[str, ...]:
 
 def stated(graph: Graph, node: Node) -> str:
     """Operator, profile and rule, for messages: "conv2d under tflm rounds by double_rounding"."""
-    subject = f"{node.op} under {profile_of(graph, node).name}"
+    of_its_own = own_profile(node) is not None
+    subject = f"{node.op} under {profile_of(graph, node).name}{' of its own' * of_its_own}"
     try:
-        rule, own = arithmetic(graph, node), has_its_own(graph, node)
+        rule, own = arithmetic(graph, node), not of_its_own and has_its_own(graph, node)
     except ValueError:
         return f"{subject} has no rule"
     return f"{subject} rounds by {rule}{', a rule of its own' * own}"
 
 
 def refusal(graph: Graph, node: Node) -> str | None:
-    """Why the node cannot have the rule it names; None where it can, or names none."""
+    """Why the node cannot have the rule or profile it names; None where it can, or names none."""
     if node.rule is None:
         return None
+    if own_profile(node) is not None:
+        return None if node.op in MOVING else _silence(graph, node)
     plain = replace(node, rule=None)
     if node.op in MOVING:
         how = f"{node.op} under {profile_of(graph, node).name} only moves codes"
@@ -132,14 +150,23 @@ def refusal(graph: Graph, node: Node) -> str | None:
         variant(graph, node)
     )):  # fmt: skip
         return None
-    known = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+    known = f"{', '.join(allowed)} or a profile ({', '.join(sorted(PROFILES))})"
     return f"{stated(graph, plain)}; a rule of its own must be {known}, got {node.rule}"
 
 
-def with_rules(graph: Graph, rules: Mapping[str, str]) -> Graph:
-    """The graph with rules of their own for some of its nodes.
+def _silence(graph: Graph, node: Node) -> str | None:
+    """What is missing where the node's profile says nothing about it; else None."""
+    if not is_silent(graph, node):
+        return None
+    return (f"profile {profile_of(graph, node).name} must have a rule for {variant(graph, node)}, "
+            "got none; choose another profile")  # fmt: skip
 
-    rules    node -> one of its `choices`, or its profile's own as `npusim inspect` shows it
+
+def with_rules(graph: Graph, rules: Mapping[str, str]) -> Graph:
+    """The graph with rules or profiles of their own for some of its nodes.
+
+    rules    node -> one of its `choices`, its profile's own as `npusim inspect` shows it, or the
+             name of a profile that has a rule for it
     raises   ValueError for a node that does not exist, or a rule that its operator does not have
     """
     nodes = {node.name: node for node in graph.nodes}
@@ -148,7 +175,7 @@ def with_rules(graph: Graph, rules: Mapping[str, str]) -> Graph:
             raise ValueError(f"rules: must name nodes of the graph, got {name!r}; "
                              f"{closest_names(name, nodes)}")  # fmt: skip
         if not isinstance(rule, str):
-            raise TypeError(f"rules: {name}: must be the name of a rule, got {rule!r}")
+            raise TypeError(f"rules: {name}: must be the name of a rule or profile, got {rule!r}")
         nodes[name] = replace(nodes[name], rule=rule)
         if (reason := refusal(graph, nodes[name])) is not None:
             raise ValueError(f"rules: {name}: {reason}")

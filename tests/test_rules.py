@@ -145,7 +145,8 @@ def test_rules_are_stored_with_the_graph(tmp_path):
 
 TFLM = "conv2d under tflm rounds by double_rounding"
 KNOWN = ("double_rounding, double_rounding_up, single_rounding, float32_even, float64_away, "
-         "double_rounding_down or neural_art")  # fmt: skip
+         "double_rounding_down, neural_art or a profile (litert-ref, litert-x86, neural-art, onnx, "
+         "single-rounding, tflm, xnnpack)")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_what_has_no_such_rule_is_refused(node, rule, message, tmp_path):
 def test_a_rule_that_is_no_name_is_refused():
     with pytest.raises(TypeError) as refused:
         with_rules(small(), {"conv2d_0": 3})
-    assert str(refused.value) == "rules: conv2d_0: must be the name of a rule, got 3"
+    assert str(refused.value) == "rules: conv2d_0: must be the name of a rule or profile, got 3"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from npusim import Graph, ModelError, Session
-from npusim.headroom import accumulator, accumulator_bound, order_matters
+from npusim.graph import ABSENT
+from npusim.headroom import accumulator_bound, accumulator_of, order_matters
 from npusim.neural_art.stored import PROFILE as NEURAL_ART
 from npusim.neural_art.stored import on_hardware
 
@@ -35,10 +36,9 @@ def prepare(
     raises   ValueError, TypeError, ModelError when something does not fit
     """
     method, schedule = options.method, QScheduler() if scheduler is None else scheduler
-    if method.recalibrate:
-        frozen = any(on_hardware(session.graph, node) for node in session.graph.nodes)
-        check_profile(NEURAL_ART if frozen else session.graph.profile, "train")
     classifier = _classifier(session.graph, method)
+    if method.recalibrate:
+        _check_recalibration(session, classifier)
     loss = _loss(method, classifier)
     _check_data(train, validation, loss, options.batch)
     group = make_group(session, method, classifier, options.batch)
@@ -66,6 +66,16 @@ def _classifier(graph: Graph, method: Method) -> Classifier | None:
         if method.loss is None or method.exact_head:
             raise
         return None
+
+
+def _check_recalibration(session: Session, classifier: Classifier | None) -> None:
+    """Scales of trained nodes and of the head may double: none of these is on Neural-ART."""
+    graph, head = session.graph, classifier.node if classifier is not None else None
+    for node in graph.nodes:
+        names = {graph.tensors[i].name for i in node.inputs if i != ABSENT}
+        doubles = node.name == head or not names.isdisjoint(session.trainable)
+        if doubles and on_hardware(graph, node):
+            check_profile(NEURAL_ART, "train")
 
 
 def _loss(method: Method, classifier: Classifier | None) -> Loss:
@@ -124,7 +134,7 @@ def _is_head_alone(
     if on_hardware(graph, node):  # its partial sums are rounded, so signs do not add up
         return False
     bound = accumulator_bound(graph, node, frozenset(node.inputs[1:]))
-    return not order_matters(bound, accumulator(graph))
+    return not order_matters(bound, accumulator_of(graph, node))
 
 
 def _work(session: Session, group: Group, options: Options) -> Work:

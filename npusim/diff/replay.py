@@ -7,6 +7,7 @@ import numpy as np
 
 from ..engine import Session
 from ..graph import ABSENT, Accumulator, Graph, Node
+from ..rules import own_profile
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -29,6 +30,11 @@ class Part:
     def last(self) -> Node:
         """The node that makes the tensor."""
         return self.graph.nodes[-1]
+
+    def under_its_profile(self) -> "Part":
+        """The part under the profile of its last node's own, where that has one."""
+        own = own_profile(self.last)
+        return self if own is None else Part(replace(self.graph, profile=own))
 
     def run(self, inputs: Arrays, accumulator: Accumulator | None = None) -> np.ndarray:
         """The tensor's codes, from inputs in the graph's types; other arrays are left alone.

@@ -33,6 +33,9 @@ def _settings(a: Golden, b: Golden) -> Iterator[str]:
 
 def _node(a: Golden, b: Golden, node: RecordedNode, other: RecordedNode) -> Iterator[str]:
     names = node.parameters.keys() | other.parameters.keys()
+    if node.rule != other.rule:
+        yield (f"the node's own rule or profile is {node.rule or 'none'} in A, "
+               f"{other.rule or 'none'} in B")  # fmt: skip
     if node.rounding != other.rounding:
         yield f"rounding is {node.rounding} in A, {other.rounding} in B"
         names = node.parameters.keys() & other.parameters.keys()  # each rule has some of its own

@@ -1,9 +1,10 @@
 """NAME.h of an exported model: its interface, and its sizes as macros."""
 
+import textwrap
 from collections.abc import Iterator
 
-from ..c_syntax import aligned, remark
-from ..graph import Tensor
+from ..c_syntax import WIDTH, aligned, remark
+from ..graph import Graph, Tensor
 from ..headroom import accumulator
 from .entries import entries, inputs_of, outputs_of, signature
 from .model import Model, described
@@ -36,6 +37,7 @@ def _interface(model: Model, origin: str) -> Iterator[str]:
     graph, a = model.graph, accumulator(model.graph)
     yield f"/* {origin}"
     yield f" * Profile {graph.profile}, accumulator of {a.bits} bits that {OVERFLOW[a.overflow]}."
+    yield from (f" * {line}" for line in textwrap.wrap(own_rules(graph), WIDTH - 3))
     yield " *"
     for name, i in (*inputs_of(model), *outputs_of(model)):
         yield f" * {name:7} {port(graph.tensors[i])}"
@@ -43,6 +45,12 @@ def _interface(model: Model, origin: str) -> Iterator[str]:
     yield " *"
     yield " * Images are (N, H, W, C). An input or output that is its own place in the arena, at"
     yield " * the offset below, is not copied. */"
+
+
+def own_rules(graph: Graph) -> str:
+    """The nodes with a rule or profile of their own, in a sentence; "" where there are none."""
+    named = ", ".join(f"{remark(n.name)} ({n.rule})" for n in graph.nodes if n.rule is not None)
+    return f"Nodes with a rule or profile of their own: {named}." if named else ""
 
 
 def port(tensor: Tensor) -> str:

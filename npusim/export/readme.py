@@ -10,7 +10,7 @@ from ..golden.record import graph_hash
 from ..graph import Graph
 from ..headroom import accumulator
 from .entries import entries, inputs_of, outputs_of, signature
-from .header import OVERFLOW, port
+from .header import OVERFLOW, own_rules, port
 from .model import Model
 from .row import BIASES, PARAMETERS, WEIGHTS
 from .targets import Target
@@ -55,8 +55,8 @@ The arena is memory of the caller's, aligned to 8 bytes. Between runs it may be 
 | --- | --- |
 {kernels}
 
-Profile {profile}, accumulator of {bits} bits that {overflow}. What these decide about rounding is
-in npusim's docs/arithmetic.md.
+Profile {profile}, accumulator of {bits} bits that {overflow}. {own_rules}What
+these decide about rounding is in npusim's docs/arithmetic.md.
 
 ## Where it comes from
 
@@ -112,6 +112,7 @@ def readme(model: Model, target: Target, source: Graph) -> str:
         profile=model.graph.profile,
         bits=a.bits,
         overflow=OVERFLOW[a.overflow],
+        own_rules=f"{own} " if (own := own_rules(model.graph)) else "",
         origin="\n".join(origin_lines(source)),
     )
     return filled_prose(text)

@@ -33,8 +33,9 @@ def load(
     layout       "NHWC" or "NCHW", the order of the images' dimensions; found in the graph if None
     parameters   of the profile neural-art by node name, "*" for all, such as {"*": {"s0": 3}};
                  those not given are derived (see docs/neural-art.md)
-    rules        requantisation rules instead of the profile's, by node name, such as
-                 {"conv2d_0": "single_rounding"}; added to those the file has
+    rules        requantisation rules instead of the profile's, or whole profiles, by node name,
+                 such as {"conv2d_0": "single_rounding", "add_0": "xnnpack"}; added to those the
+                 file has
     raises       ModelError `file: node or tensor: rule, got value; remedy`, also for NHWC where the
                  model says NCHW; ValueError for a profile, layout, parameter or rule that does not
                  exist

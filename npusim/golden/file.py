@@ -96,6 +96,8 @@ def _write_tensor(group: h5py.Group, tensor: RecordedTensor) -> None:
 def _write_node(group: h5py.Group, node: RecordedNode) -> None:
     facts = {"name": node.name, "op": node.op, "rounding": node.rounding or ""}
     write_attributes(group, {**facts, "inputs": node.inputs, "outputs": node.outputs})
+    if node.rule is not None:
+        write_attributes(group, {"rule": node.rule})
     parameters = group.create_group("parameters")
     for name in sorted(node.parameters):
         values, origin = node.parameters[name]
@@ -190,6 +192,7 @@ def _node(reader: Reader, group: h5py.Group) -> RecordedNode:
         parameters={
             name: _parameter(reader, stored_parameters, name) for name in names(stored_parameters)
         },
+        rule=reader.text(group, "rule") if "rule" in group.attrs else None,
     )
 
 
@@ -209,7 +212,8 @@ def _check_wiring(golden: Golden) -> None:
     """Indices point to tensors, names are unique, and no node reads what is made later."""
     count = len(golden.tensors)
     seen = [t.name for t in golden.tensors]
-    for text in (golden.model, golden.profile, *seen, *(n.name for n in golden.nodes)):
+    own = [text for n in golden.nodes for text in (n.name, n.rule or "")]
+    for text in (golden.model, golden.profile, *seen, *own):
         if not text.isprintable() or len(text) > NAME_LIMIT:
             raise ModelError(f"names: must have at most {NAME_LIMIT} printable characters, "
                              f"got {text[:80]!r}; {REMEDY}")  # fmt: skip

@@ -18,10 +18,12 @@ from ..graph import Accumulator, Graph, Node, Quantization, Tensor
 from ..headroom import WEIGHTED, accumulator
 from ..neural_art.given import Parameters
 from ..neural_art.settle import settle
-from ..neural_art.stored import NAMES, in_words, on_hardware, read, rules
+from ..neural_art.stored import NAMES, in_words, on_hardware, read
+from ..neural_art.stored import rules as rules_of_parameters
 from ..parameters import bind, geometry
 from ..requantization import clamp_of
 from ..resize import batch_separable, with_batch
+from ..rules import with_rules
 
 DERIVED, GIVEN = "derived", "given"
 ORIGINS = (DERIVED, GIVEN)
@@ -67,6 +69,7 @@ class RecordedNode:
     inputs, outputs   indices of tensors; -1 for a bias that is absent
     rounding          the rule that makes codes of its results; None where nothing is rounded
     parameters        by name, such as "multiplier", "shift", "pad_top"
+    rule              the rule or profile of its own that the node names; None where it names none
     """
 
     name: str
@@ -75,6 +78,7 @@ class RecordedNode:
     outputs: tuple[int, ...]
     rounding: str | None
     parameters: Mapping[str, Parameter]
+    rule: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +145,14 @@ def graph_hash(graph: Graph) -> str:
 
 
 def as_recorded(graph: Graph, golden: Golden) -> Graph:
-    """The graph with the profile, accumulator and given Neural-ART parameters of a recorded run.
+    """The graph with the arithmetic of a recorded run: its profile, accumulator, rules and profiles
+    of single nodes, and given Neural-ART parameters.
 
-    raises   ValueError for parameters that the graph's nodes do not have
+    raises   ValueError for rules or parameters that the graph's nodes do not have
     """
     arithmetic = replace(graph, profile=golden.profile, accumulator=golden.accumulator)
-    return settle(arithmetic, given_parameters(golden))
+    rules = {node.name: node.rule for node in golden.nodes if node.rule is not None}
+    return settle(with_rules(arithmetic, rules), given_parameters(golden))
 
 
 def given_parameters(golden: Golden) -> Parameters:
@@ -192,7 +198,7 @@ def _nodes(graph: Graph, values: Mapping[str, np.ndarray]) -> Iterator[RecordedN
     for node, layer in zip(graph.nodes, layers, strict=True):
         parameters = dict(_parameters(graph, node))
         yield RecordedNode(
-            node.name, node.op, node.inputs, node.outputs, layer.rounding, parameters
+            node.name, node.op, node.inputs, node.outputs, layer.rounding, parameters, node.rule
         )
 
 
@@ -212,7 +218,7 @@ def _on_neural_art(graph: Graph, node: Node) -> Iterator[tuple[str, Parameter]]:
         for name, value in _fields(geometry(graph, node)):
             yield name, Parameter(np.asarray(value), DERIVED)
     stored = read(node)
-    for name in rules(graph, node):
+    for name in rules_of_parameters(graph, node):
         origin = GIVEN if name in stored.given else DERIVED
         yield name, Parameter(stored.values[name], origin)
     for name, bound in zip(("act_min", "act_max"), clamp_of(graph, node), strict=True):

@@ -14,7 +14,7 @@ from ..parameters import Structs, bind
 from ..profiles import BOUNDS, PROFILES, SCALES, USUAL_SCALE, Arithmetic
 from ..reference.requantize import requantize
 from ..requantization import clamp_of
-from ..rules import arithmetic, choices, variant
+from ..rules import arithmetic, choices, is_silent, variant
 from .hypothesis import SCALE
 
 SCALED = ("conv2d", "depthwise_conv2d", "fully_connected", "mul", "mean", "relu", "relu6")
@@ -58,10 +58,8 @@ def name_of(graph: Graph, node: Node, a: Arithmetic) -> str:
 
 def profile_arithmetic(graph: Graph, node: Node, profile: str) -> Arithmetic | None:
     """The node's arithmetic under a profile; None where that says nothing of it."""
-    try:
-        return arithmetic(replace(graph, profile=profile), replace(node, rule=None))
-    except ValueError:
-        return None
+    of_profile = replace(node, rule=profile)
+    return None if is_silent(graph, of_profile) else arithmetic(graph, of_profile)
 
 
 def behind_blocks(left: np.ndarray, length: int, block: int) -> np.ndarray:

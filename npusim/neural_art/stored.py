@@ -12,7 +12,7 @@ import numpy as np
 
 from ..graph import Graph, Node
 from ..kernels.structs import TIES, NeuralArt, NeuralArtAdd, NeuralArtMean
-from ..rules import profile_of, variant
+from ..rules import own_rule, profile_of, variant
 from .derive import MEAN_FRACTION
 from .pieces import runs
 
@@ -110,7 +110,7 @@ STAGES = {"weighted": 3, "add": 1, "mean": 2}
 def family(graph: Graph, node: Node) -> str | None:
     """How a node runs on Neural-ART: "weighted", "add" or "mean"; None for the host's operators."""
     own = profile_of(graph, node).operators.get(variant(graph, node))
-    rule = node.rule or (own and own.rule)
+    rule = own_rule(node) or (own and own.rule)
     if rule != RULE:
         return None
     return node.op if node.op in ("add", "mean") else "weighted"

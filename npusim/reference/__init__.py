@@ -11,7 +11,7 @@ import numpy as np
 
 from ..affine import zero_point
 from ..graph import ABSENT, Graph, Node, Tensor
-from ..headroom import AccumulatorError, accumulator, overflow_message
+from ..headroom import AccumulatorError, accumulator_of, overflow_message
 from ..kernels.structs import (
     OVERFLOW,
     Accumulation,
@@ -107,32 +107,30 @@ def execute(
                   stored. Activations hold one batch of the graph or several, along axis 0
     raises        ArithmeticError when the accumulator's overflow is "error" and a sum leaves it
     """
-    a = accumulation(graph)
     for index in nodes:
         node = graph.nodes[index]
         inputs = [values[i] for i in node.inputs if i != ABSENT]
         try:
-            values[node.outputs[0]] = _run(graph, node, bound[index], inputs, a)
+            values[node.outputs[0]] = _run(graph, node, bound[index], inputs)
         except AccumulatorError as overflow:
             raise ArithmeticError(overflow_message(graph, node, overflow)) from None
 
 
-def accumulation(graph: Graph) -> Accumulation | None:
-    """The accumulator a graph runs with; None for 32 bits that wrap."""
-    chosen = accumulator(graph)
+def accumulation(graph: Graph, node: Node) -> Accumulation | None:
+    """The accumulator a weighted node runs with; None for 32 bits that wrap."""
+    chosen = accumulator_of(graph, node)
     if (chosen.bits, chosen.overflow) == (32, "wrap"):
         return None
     return Accumulation(chosen.bits, OVERFLOW[chosen.overflow])
 
 
-def _run(
-    graph: Graph, node: Node, structs: Structs, inputs: list[np.ndarray], a: Accumulation | None
-) -> np.ndarray:
+def _run(graph: Graph, node: Node, structs: Structs, inputs: list[np.ndarray]) -> np.ndarray:
     if node.op in _WEIGHTED:
         x, weights = inputs[:2]
         if on_hardware(graph, node):
             return _stacked(graph, node, neural_art.FUNCTIONS[node.op](x, weights, *structs))
         bias = inputs[2].reshape(-1) if len(inputs) > 2 else np.zeros(structs[1].shift.shape, int)
+        a = accumulation(graph, node)
         return _stacked(graph, node, _WEIGHTED[node.op](x, weights, bias, *structs, a))
     if node.op in _MIXES_IMAGES or _has_blocks(structs):
         return _image_by_image(graph, node, structs, inputs)

@@ -14,6 +14,7 @@ from npusim import models
 from npusim.kernels import table
 from npusim.neural_art.settle import settle
 from npusim.profiles import PROFILES
+from npusim.rules import with_rules
 
 IN_FLOAT = {"mean_xnnpack", "softmax_x86"}
 COUNTS = {"tflm": 6, "single-rounding": 6, "litert-x86": 6, "neural-art": 6, "litert-ref": 5,
@@ -69,6 +70,14 @@ def test_operations_of_a_plan_match(npusim_code, npusim_runner):
 def test_digit_reader_matches_under_every_profile(npusim_code, npusim_runner):
     calls = [case for profile in COUNTS for case in digits(profile)]
     calls += [case for accumulator in ACCUMULATORS for case in digits("tflm", accumulator)]
+    assert differences(npusim_code.declarations, npusim_runner, calls) == []
+
+
+def test_nodes_with_a_profile_of_their_own_match(npusim_code, npusim_runner):
+    own = {"conv2d_0": "litert-x86", "depthwise_conv2d_0": "tflm", "fully_connected_0": "tflm"}
+    graph = settle(with_rules(replace(models.digits_cnn(), profile="neural-art"), own))
+    calls = [*nodes.calls(graph, models.to_int8(models.digits().test.images)[:1])]
+    assert len(calls) == len(graph.nodes)
     assert differences(npusim_code.declarations, npusim_runner, calls) == []
 
 

@@ -1,5 +1,7 @@
 """Whole models, exported and built as their README says: every byte is the session's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from c_projects import BUILDS, Program, assert_program_matches
@@ -9,6 +11,7 @@ from graphs import Draft, codes
 import npusim
 from npusim import Accumulator, ModelError, models
 from npusim.export import export_c
+from npusim.rules import with_rules
 from npusim.tensor_files import random_inputs
 
 BY_NAME = {build.name: build for build in BUILDS}
@@ -28,6 +31,15 @@ def built(graph, build, folder):
 def test_digits_match_session(build, tmp_path):
     graph = models.digits_cnn()
     program = built(graph, build, tmp_path)
+
+    assert program.check() == "self-test: 0 of 10 bytes differ\n"
+    assert_program_matches(program, graph, models.to_int8(models.digits().test.images[:32]))
+
+
+def test_nodes_with_a_profile_of_their_own_match_session(tmp_path):
+    own = {"conv2d_0": "litert-x86", "depthwise_conv2d_0": "tflm", "fully_connected_0": "tflm"}
+    graph = with_rules(replace(models.digits_cnn(), profile="neural-art"), own)
+    program = built(graph, BY_NAME["gcc-sanitized"], tmp_path)
 
     assert program.check() == "self-test: 0 of 10 bytes differ\n"
     assert_program_matches(program, graph, models.to_int8(models.digits().test.images[:32]))

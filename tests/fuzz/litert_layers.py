@@ -29,7 +29,7 @@ def differing_layers(graph: Graph, tensors: Tensors) -> list[str]:
     """
     found = []
     for k, node in enumerate(graph.nodes):
-        expected = _right(graph, node, tensors)
+        expected = expected_of(graph, node, tensors)
         for executor in EXECUTORS:
             fault = difference(run_node(graph, k, tensors, executor), expected)
             if fault:
@@ -40,7 +40,9 @@ def differing_layers(graph: Graph, tensors: Tensors) -> list[str]:
 def right_throughout(graph: Graph, tensors: Tensors) -> bool:
     """Whether LiteRT made none of its known faults."""
     return all(
-        difference(tensors[graph.tensors[node.outputs[0]].stream], _right(graph, node, tensors))
+        difference(
+            tensors[graph.tensors[node.outputs[0]].stream], expected_of(graph, node, tensors)
+        )
         is None
         for node in graph.nodes
     )
@@ -56,6 +58,7 @@ def differing_run(graph: Graph, tensors: Tensors) -> list[str]:
     return [f"whole run: {name}: {fault}" for name, fault in faults if fault]
 
 
-def _right(graph: Graph, node: Node, tensors: Tensors) -> NDArray[Any]:
+def expected_of(graph: Graph, node: Node, tensors: Tensors) -> NDArray[Any]:
+    """What LiteRT makes of its own tensors; where it is known to be wrong, what it should make."""
     given = tensors[graph.tensors[node.outputs[0]].stream]
     return corrected(graph, node, operands(graph, node, tensors), given)

@@ -11,6 +11,7 @@ import zo
 from npusim.head import with_features
 from npusim.neural_art.settle import settle
 from npusim.neural_art.stored import labelled
+from npusim.rules import with_rules
 from zo.adapt import adapt
 from zo.moments import measure_statistics
 
@@ -43,9 +44,25 @@ def test_recalibration_is_refused():
 
 def test_recalibration_is_refused_where_one_node_is_on_neural_art():
     task = head_task(seed=1)
-    node = replace(task.graph.nodes[0], rule="neural_art")
-    with pytest.raises(ValueError, match="train: scales cannot double under profile neural-art"):
-        trained(task._replace(graph=replace(task.graph, nodes=(node,))), method=zo.Method())
+    for name in ("neural_art", "neural-art"):
+        node = replace(task.graph.nodes[0], rule=name)
+        with pytest.raises(ValueError, match="scales cannot double under profile neural-art"):
+            trained(task._replace(graph=replace(task.graph, nodes=(node,))), method=zo.Method())
+
+
+def test_head_with_a_profile_of_its_own_trains_as_under_that_profile():
+    """Recalibrated, too: what is frozen on the accelerator stands before it."""
+    plain = head_task(seed=1)
+    node = replace(plain.graph.nodes[0], rule="tflm")
+    hosted = on_board(plain._replace(graph=replace(plain.graph, nodes=(node,))))
+    (_, expected), (_, actual) = (trained(task, method=zo.Method()) for task in (plain, hosted))
+    assert np.array_equal(actual.weights["head"], expected.weights["head"])
+
+    task = on_board(digits_task(40, 20))
+    graph = with_rules(task.graph, {"fully_connected_0": "tflm"})
+    before = npusim.Session(graph).graph.tensor("head").data
+    _, session = trained(task._replace(graph=graph), method=zo.Method())
+    assert not np.array_equal(session.weights["head"], before)
 
 
 def test_training_a_bias_is_refused():

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...graph import Accumulator
-from ...headroom import WEIGHTED, accumulator, bits_needed
+from ...headroom import WEIGHTED, accumulator_of, bits_needed
 from ...resize import batch_separable
 from ..case import FITTED, SIMULATED, SYMPTOM, Alone, Case, Explanation
 from ..ideal import exact_sums
@@ -28,10 +28,11 @@ def _accumulators(case: Case) -> Iterator[Explanation]:
     alone = case.alone
     if alone is None or alone.part.last.op not in WEIGHTED:
         return
+    part = alone.part.under_its_profile()
     one, actual = _worst_image(alone, case)
     best: tuple[int, Accumulator] | None = None
     for candidate in _narrower(one):
-        predicted = one.run(one.part, candidate)
+        predicted = one.run(part, candidate)
         if predicted is None:
             continue
         left = int(np.count_nonzero(predicted != actual))
@@ -39,7 +40,7 @@ def _accumulators(case: Case) -> Iterator[Explanation]:
             best = left, candidate
     if best is None:
         return
-    predicted = alone.run(alone.part, best[1])
+    predicted = alone.run(part, best[1])
     assert predicted is not None
     verb = "saturates" if best[1].overflow == "saturate" else "wraps"
     sentence = f"the accumulator {verb} at {best[1].bits} bits"
@@ -62,7 +63,7 @@ def _narrower(alone: Alone) -> Iterator[Accumulator]:
     """Every width that the sums reach and the accumulator at hand exceeds."""
     graph, node = alone.part.graph, alone.part.last
     sums = exact_sums(graph, node, alone.inputs[alone.part.inputs[0]])
-    own = accumulator(graph)
+    own = accumulator_of(graph, node)
     # partial sums may reach beyond the last one: two bits more are tried
     widest = min(bits_needed(int(np.abs(sums).max())) + 2, own.bits)
     for bits in range(NARROWEST, widest + 1):

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...graph import Graph, Node
 from ...profiles import PROFILES, Arithmetic
-from ...rules import arithmetic, choices
+from ...rules import arithmetic, choices, is_silent
 from ..case import SIMULATED, SYMPTOM, Alone, Case, Explanation
 from ..ideal import Ideal
 from ..replay import Part
@@ -96,21 +95,16 @@ def _by_library(case: Case, alone: Alone, evidence: str) -> Iterator[Explanation
 def _rules(part: Part, own: Arithmetic) -> Iterator[tuple[str, Part]]:
     """Every other rule the node may have; then what other profiles make of it, if that is more."""
     rules = [rule for rule in choices(part.graph, part.last) if rule != own.rule]
+    graph = part.under_its_profile().graph
     for rule in rules:
-        yield rule, Part(replace(part.graph, nodes=(replace(part.last, rule=rule),)))
-    for profile in PROFILES.values():
-        graph = replace(part.graph, profile=profile.name)
-        other = _arithmetic(graph, part.last)
-        if other is not None and other != own and other.rule not in rules:
-            yield f"{other} (profile {profile.name})", Part(graph)
-
-
-def _arithmetic(graph: Graph, node: Node) -> Arithmetic | None:
-    """The node's arithmetic under the graph's profile; None where that says nothing of it."""
-    try:
-        return arithmetic(graph, node)
-    except ValueError:
-        return None
+        yield rule, Part(replace(graph, nodes=(replace(part.last, rule=rule),)))
+    for profile in PROFILES:
+        node = replace(part.last, rule=profile)
+        if is_silent(graph, node):
+            continue
+        other = arithmetic(graph, node)
+        if other != own and other.rule not in rules:
+            yield f"{other} (profile {profile})", Part(replace(graph, nodes=(node,)))
 
 
 def _distance(ideal: Ideal) -> np.ndarray:

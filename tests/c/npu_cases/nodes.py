@@ -84,7 +84,7 @@ def _weighted(
     if isinstance(structs[1], NeuralArt):
         return neural_art.FUNCTIONS[node.op](x, weights, *structs)
     arguments = (x, weights, bias.reshape(-1), *structs)
-    a = reference.accumulation(graph)
+    a = reference.accumulation(graph, node)
     if a is None:
         return weighted.call(node.op, arguments)
     return weighted.ordered_call(node.op, arguments, a)
