@@ -25,6 +25,7 @@ from .headroom import WEIGHTED, multiplied
 from .kernels.structs import Requantization
 from .neural_art.settle import check_trainable, settle
 from .parameters import geometry
+from .plurals import counted
 from .reference.neural_art import raw_sums
 from .resize import batch_separable, with_batch
 
@@ -209,7 +210,7 @@ class Session:
             return self._inputs, self._encode(x), 0
         if x.nodes > last:
             raise ValueError(
-                f"prefix: must stand behind {last} nodes of {self.graph.name} at most, "
+                f"prefix: must stand behind {counted(last, 'node')} of {self.graph.name} at most, "
                 f"got one behind {x.nodes}"
             )
         live = self._live(x.nodes)

@@ -188,15 +188,16 @@ def _seen_exact(h: Headroom, nodes: Sequence[NodeHeadroom]) -> str:
 
 
 def _proof_of_stages(h: Headroom, nodes: Sequence[NodeHeadroom]) -> str:
-    stages = [(stage.bits_needed - stage.bits, n, stage) for n in nodes for stage in n.stages]
-    over, widest, stage = max(stages, key=lambda found: found[0])
-    if over <= 0:
-        return "whatever the input, no stage clamps"
-    needs = f"{stage.name} of {widest.node} may need {stage.bits_needed} bits, not {stage.bits}"
     changing = [n for n in nodes if n.unproven]
-    if not changing:
+    stages = ((stage.bits_needed - stage.bits, n.node, stage)
+              for n in changing or nodes for stage in n.stages)  # fmt: skip
+    over, node, stage = max(stages, key=lambda found: found[0])
+    needs = f"{stage.name} of {node} may need {stage.bits_needed} bits, not {stage.bits}"
+    if changing:
+        return f"not proven: clamps may change codes of {counted(len(changing), 'node')}: {needs}"
+    if over > 0:
         return f"whatever the input, no clamp changes a code: {needs}"
-    return f"not proven: clamps may change codes of {counted(len(changing), 'node')}: {needs}"
+    return "whatever the input, no stage clamps"
 
 
 def _seen_in_stages(h: Headroom, nodes: Sequence[NodeHeadroom]) -> str:
