@@ -34,8 +34,7 @@ def rules() -> str:
 
 def multipliers() -> str:
     """Operator x profile: how M is computed where it is not in double."""
-    words = {way: text.replace("s_x * s_w", "`s_x * s_w`") for way, text in SCALES.items()}
-    words["double"] = ""
+    words = {**SCALES, "double": ""}
     found = {p.name: {op: words[a.scale] for op, a in p.operators.items()}
              for p in PROFILES.values()}  # fmt: skip
     narrow = [name for name, cells in found.items() if any(cells.values())]

@@ -3,14 +3,13 @@
 Every function returns the numbers of the channels it is about, ascending.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .graph import Accumulator, Graph, Node
 from .headroom import bits_needed, channel_bounds, first_sums
-from .kernels.structs import Add, NeuralArt, Requantization
+from .kernels.structs import NeuralArt
 from .parameters import bias, bind
 
 INT32 = np.iinfo(np.int32)
@@ -49,29 +48,10 @@ def dead(graph: Graph, node: Node) -> Channels:
     return _where(~outputs_last.reshape(-1, outputs_last.shape[-1]).any(0))
 
 
-def without_multiplier(graph: Graph, node: Node) -> Channels:
-    """Those whose scales leave a multiplier of 0, so that every output is the zero point.
-
-    M = 0, or below 2^-32, where shift would pass -31; on Neural-ART, A_c that rounds to 0. Where
-    one multiplier serves all of a tensor, channel 0 stands for it.
-    """
-    lost = [_where(factors == 0) for factors in _multipliers(graph, node)]
-    return tuple(sorted({channel for found in lost for channel in found}))
-
-
-def _multipliers(graph: Graph, node: Node) -> Iterator[np.ndarray]:
-    """The multipliers of a settled node, by channel or one for all."""
-
-    def inside(struct: Any) -> Iterator[np.ndarray]:
-        if isinstance(struct, Requantization):
-            yield np.asarray(struct.multiplier)
-        elif isinstance(struct, Add):
-            yield from (np.asarray(r.multiplier) for r in (struct.a, struct.b))
-        elif isinstance(struct, NeuralArt):
-            yield struct.a_c
-
-    for struct in bind(graph, node):
-        yield from inside(struct)
+def saturated_offsets(graph: Graph, node: Node) -> Channels:
+    """Those whose BC_c, on Neural-ART, is the first or last int32: what does not fit is clamped."""
+    offsets = [struct.bc_c for struct in bind(graph, node) if isinstance(struct, NeuralArt)]
+    return _where((offsets[0] == INT32.min) | (offsets[0] == INT32.max)) if offsets else ()
 
 
 def _where(mask: Any) -> Channels:

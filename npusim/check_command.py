@@ -24,7 +24,7 @@ and has quantisation spoiled a channel?
 Without --input only what holds for every input is told: `bound` is the largest
 magnitude that any sum of a node can reach, `bits` the narrowest accumulator
 that holds it. With --input or --random the model runs, and for every node
-  least, greatest  of all exact sums on the way, and the bits `seen` that they need
+  least, greatest  of all exact sums on the way; `seen`, the bits that they need
   overflows        how often a sum left the accumulator: after a product, in the
                    order kernel row, kernel column, input channel; the bias is
                    the start and counts
@@ -34,13 +34,19 @@ that holds it. With --input or --random the model runs, and for every node
   constant         channels whose output was one code all the time; no finding
 and, from the constants,
   bias   channels whose bias is the first or last int32, or does not fit the
-         accumulator
+         accumulator; on Neural-ART also those whose BC_c is the first or last
   dead   channels whose weights are all 0
-  lost   channels whose scales leave a multiplier of 0
+  lost   channels with a multiplier of 0; the reason stands below the table
 
 An accumulator that refuses (24:error) is run with exact sums, and what it would
-refuse is counted. Neural-ART's sums are exact; what its stages clamp is not
-counted. --json has every channel.
+refuse is counted. Neural-ART's sums are exact; there the stages behind them
+clamp, and for every node
+  t, r0, r1, p     bits that a stage may need, whatever the input. It has 16; t,
+                   partial sums of 24 bits, has 24; p is a global average's
+  clamped          outputs on whose way a stage clamped
+  altered          outputs whose code is another one for it: a finding, as are
+                   channels where no proof excludes that
+--json has every channel and stage.
 """
 
 EXAMPLES = """\
@@ -84,7 +90,7 @@ COMMAND = Command(
     "find accumulators that overflow, and spoiled channels",
     MANUAL,
     EXAMPLES,
-    "an accumulator overflowed or is not proven wide enough, or a channel is spoiled",
+    "an accumulator overflowed, a clamp changed a code, or may; a channel is spoiled",
     {
         "": {
             "model": MODEL,

@@ -22,6 +22,7 @@ from .graph import Graph
 from .headroom import accumulator
 from .images import Normalization
 from .origin import class_names
+from .plurals import counted
 from .ranking import Rank, ranking, read_labels
 from .tensor_files import (
     random_inputs,
@@ -88,7 +89,8 @@ def convert(arguments: argparse.Namespace) -> int:
         _print_json({"file": str(path), "profile": graph.profile, "nodes": len(graph.nodes),
                      "bytes": len(data), "sha256": digest})  # fmt: skip
     else:
-        print(f"{path}: {len(graph.nodes)} nodes, profile {graph.profile}, {len(data):,} bytes")
+        nodes = counted(len(graph.nodes), "node")
+        print(f"{path}: {nodes}, profile {graph.profile}, {len(data):,} bytes")
         print(f"sha256  {digest}")
     return DONE
 
@@ -132,12 +134,17 @@ def _outputs(session: Session, inputs: Arrays, arguments: argparse.Namespace) ->
     """The outputs by name; on the way, raw sums and the trace where they are wanted."""
     if arguments.raw_sums is not None:
         count = write_sums(arguments.raw_sums, session.raw_sums(inputs), session.graph)
-        print(f"{arguments.raw_sums}: sums of {count} nodes, listed in index.json", file=sys.stderr)
+        print(
+            f"{arguments.raw_sums}: sums of {counted(count, 'node')}, listed in index.json",
+            file=sys.stderr,
+        )
     names = [session.graph.tensors[i].name for i in session.graph.outputs]
     if arguments.trace is not None:
         tensors = dict(session.trace(inputs))
         count = write_trace(arguments.trace, tensors, session.graph)
-        print(f"{arguments.trace}: {count} tensors, listed in index.json", file=sys.stderr)
+        print(
+            f"{arguments.trace}: {counted(count, 'tensor')}, listed in index.json", file=sys.stderr
+        )
         return {name: tensors[name] for name in names}
     results = session.run(inputs)
     return results if isinstance(results, dict) else {names[0]: results}

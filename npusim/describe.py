@@ -106,7 +106,13 @@ class Description:
         return max(summing, key=lambda layer: layer.bound or 0, default=None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON's types, totals included."""
+        """JSON's types.
+
+        The fields under their names, in bytes where they say so, with `accumulator` as `bits` and
+        `overflow`, each of `inputs`, `outputs`, `layers` as an object of its fields, and
+        `neural_art` as `values` and `origin` by parameter; and `totals`: `macs` and `weights` of
+        all nodes, `bits` that the widest sum needs, nodes that are `unproven`
+        """
         totals = {"macs": self.macs, "weights": self.weights,
                   "bits": self.widest.bits if self.widest else None,
                   "unproven": [layer.node for layer in self.unproven]}  # fmt: skip

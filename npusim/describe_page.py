@@ -15,6 +15,7 @@ from .columns import LONGEST_NAME, SHORTEST_NAME, Column, fitted, left_out_line,
 from .describe import Description, Layer, Port
 from .headroom import accumulator_text
 from .neural_art.stored import PROFILE, VISIBLE_BITS, Label
+from .plurals import counted
 
 PIPE_WIDTH = 10_000
 PREFIXES = "kMGTPE"
@@ -116,7 +117,7 @@ def _port(port: Port) -> str:
 
 
 def _totals(d: Description) -> Iterable[str]:
-    yield f"{len(d.layers)} nodes, {d.macs:,} MACs, {d.weights:,} weights"
+    yield f"{counted(len(d.layers), 'node')}, {d.macs:,} MACs, {d.weights:,} weights"
     yield (
         f"memory: {d.constant_bytes:,} bytes of constants, "
         f"{d.arena_bytes:,} bytes of arena per thread"
@@ -124,10 +125,10 @@ def _totals(d: Description) -> Iterable[str]:
     if d.widest is None:
         return
     if d.unproven:
-        first = d.unproven[0]
+        first, layers = d.unproven[0], counted(len(d.unproven), "layer")
         width = "" if first.accumulator is None else f" {first.accumulator.bits} bits"
         yield (
-            f"accumulator: {len(d.unproven)} layers may overflow{width}, "
+            f"accumulator: {layers} may overflow{width}, "
             f"first {shortened(first.node, LONGEST_NAME)} ({first.bits} bits)"
         )
     elif d.profile == PROFILE:

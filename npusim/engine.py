@@ -25,6 +25,7 @@ from .headroom import WEIGHTED, multiplied
 from .kernels.structs import Requantization
 from .neural_art.settle import check_trainable, settle
 from .parameters import geometry
+from .plurals import counted
 from .reference.neural_art import raw_sums
 from .resize import batch_separable, with_batch
 
@@ -147,6 +148,20 @@ class Session:
                 shape = self.graph.tensors[node.outputs[0]].shape
                 yield node.name, sums.reshape(-1, *shape[1:])
 
+    def input_codes(self, x: Arrays) -> dict[str, np.ndarray]:
+        """A batch as the graph's inputs hold it, by their names in the graph's order.
+
+        x         as `run` takes it
+        returns   arrays (batch, ..) of the inputs' types: codes as they are, real numbers quantised
+        raises    TypeError and ValueError for what does not fit the inputs
+        """
+        arrays, tensors = self._named_inputs(x), [self.graph.tensors[i] for i in self.graph.inputs]
+        codes = {t.name: as_codes(arrays[t.name], t, self.graph.profile) for t in tensors}
+        counts = {t.name: _images(codes[t.name], t) for t in tensors}
+        if len(set(counts.values())) != 1:
+            raise ValueError(f"inputs must hold equally many images, got {counts}")
+        return codes
+
     def prefix(self, x: Arrays | Prefix, until: str | None = None) -> Prefix:
         """Run the first nodes and keep what the rest needs.
 
@@ -195,7 +210,7 @@ class Session:
             return self._inputs, self._encode(x), 0
         if x.nodes > last:
             raise ValueError(
-                f"prefix: must stand behind {last} nodes of {self.graph.name} at most, "
+                f"prefix: must stand behind {counted(last, 'node')} of {self.graph.name} at most, "
                 f"got one behind {x.nodes}"
             )
         live = self._live(x.nodes)
@@ -216,16 +231,10 @@ class Session:
 
     def _encode(self, x: Arrays) -> np.ndarray:
         """Rows of bytes for the graph's inputs."""
-        arrays = self._named_inputs(x)
-        codes: dict[int, np.ndarray] = {}
-        counts: dict[str, int] = {}
-        for i in self.graph.inputs:
-            tensor = self.graph.tensors[i]
-            codes[i] = as_codes(arrays[tensor.name], tensor, self.graph.profile)
-            counts[tensor.name] = len(codes[i]) // (tensor.shape or (1,))[0]
-        if len(set(counts.values())) != 1:
-            raise ValueError(f"inputs must hold equally many images, got {counts}")
-        return self._inputs.write(codes, next(iter(counts.values())))
+        codes = list(self.input_codes(x).values())
+        first = self.graph.tensors[self.graph.inputs[0]]
+        return self._inputs.write(dict(zip(self.graph.inputs, codes, strict=True)),
+                                  _images(codes[0], first))  # fmt: skip
 
     def _named_inputs(self, x: Arrays) -> Mapping[str, np.ndarray]:
         names = [self.graph.tensors[i].name for i in self.graph.inputs]
@@ -310,6 +319,11 @@ def as_codes(values: np.ndarray, tensor: Tensor, profile: str) -> np.ndarray:
         return np.ascontiguousarray(input_codes(array, tensor, profile))
     allowed = f"{tensor.dtype} (codes) or floating (real numbers)" if q else tensor.dtype
     raise TypeError(f"{input_label(tensor)}: type must be {allowed}, got {array.dtype}")
+
+
+def _images(codes: np.ndarray, tensor: Tensor) -> int:
+    """Batches of an input's declared size."""
+    return len(codes) // (tensor.shape or (1,))[0]
 
 
 def input_label(tensor: Tensor) -> str:

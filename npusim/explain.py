@@ -62,7 +62,11 @@ class Explanation:
         return int(self.steps[-1].value)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON's types."""
+        """JSON's types.
+
+        The fields under their names, with `accumulator` as `bits` and `overflow`, `steps` as
+        objects with `name`, `how`, `value`, `others` as codes by rule; and `code`, the last step's
+        """
         return {**asdict(self), "steps": [s._asdict() for s in self.steps], "code": self.code}
 
 

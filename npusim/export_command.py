@@ -9,6 +9,7 @@ from .command_line import DONE, JSON, MODEL, PIXELS, SOURCES, Command, load_mode
 from .commands import model_inputs
 from .export import TARGETS, Project, export_c
 from .export.folder import require_empty
+from .plurals import counted
 
 MANUAL = """\
 Write a model as readable C99: weights and graph as constant data, one function
@@ -68,7 +69,7 @@ def _facts(project: Project, arguments: argparse.Namespace) -> dict[str, object]
 
 def _print(project: Project, arguments: argparse.Namespace) -> None:
     model = project.model
-    print(f"{arguments.output}: {model.prefix}, {len(model.graph.nodes)} nodes, "
+    print(f"{arguments.output}: {model.prefix}, {counted(len(model.graph.nodes), 'node')}, "
           f"profile {model.graph.profile}, for {arguments.target}")  # fmt: skip
     print(f"flash   {model.flash_bytes:>11,} bytes of weights and parameters, besides code")
     print(f"arena   {model.plan.arena_bytes:>11,} bytes of RAM")

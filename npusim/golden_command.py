@@ -20,6 +20,7 @@ from .golden import Golden, record, to_bytes
 from .golden.c_vectors import write_c_vectors
 from .golden.file import save
 from .golden.record import GIVEN
+from .plurals import counted
 
 NAMED = 4
 
@@ -107,15 +108,20 @@ def _given(golden: Golden) -> dict[str, list[str]]:
 
 def _print(facts: dict, tensors: int) -> None:
     if "file" in facts:
-        print(f"{facts['file']}: {tensors} tensors of {facts['nodes']} nodes, "
+        nodes = counted(facts["nodes"], "node")
+        print(f"{facts['file']}: {counted(tensors, 'tensor')} of {nodes}, "
               f"profile {facts['profile']}, {facts['bytes']:,} bytes")  # fmt: skip
         print(f"sha256  {facts['sha256']}")
         listed = [f"{node} {', '.join(names)}" for node, names in facts["given"].items()]
         if listed:
-            more = f"; and of {len(listed) - NAMED} more nodes" if len(listed) > NAMED else ""
+            more = (
+                f"; and of {counted(len(listed) - NAMED, 'more node')}"
+                if len(listed) > NAMED
+                else ""
+            )
             print(f"given   {'; '.join(listed[:NAMED])}{more}; all else is derived")
     if "folder" in facts:
-        print(f"{facts['folder']}: vectors.h, main.c and {len(facts['layers'])} layers; "
+        print(f"{facts['folder']}: vectors.h, main.c and {counted(len(facts['layers']), 'layer')}; "
               "main.c says how to build")  # fmt: skip
         if facts["left_out"]:
             print(f"left out, without multiplier and shift under profile {facts['profile']}: "

@@ -5,7 +5,7 @@ an absent optional input is -1. Activations are NHWC, convolution weights OHWI, 
 (1, KH, KW, C*M), fully connected weights (O, I).
 """
 
-from collections.abc import Collection, Mapping, Sized
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from operator import index
@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+
+from .plurals import counted
 
 KINDS = ("constant", "input", "activation", "state")
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "float32", "bool")
@@ -128,8 +130,8 @@ class Node:
 
     def __repr__(self) -> str:
         return (
-            f"<Node {self.name}: {self.op}, {_count(self.inputs, 'input')}, "
-            f"{_count(self.outputs, 'output')}>"
+            f"<Node {self.name}: {self.op}, {counted(len(self.inputs), 'input')}, "
+            f"{counted(len(self.outputs), 'output')}>"
         )
 
 
@@ -199,8 +201,8 @@ class Graph:
 
     def __repr__(self) -> str:
         return (
-            f"<Graph {self.name}: {_count(self.nodes, 'node')}, "
-            f"{_count(self.tensors, 'tensor')}, profile {self.profile}>"
+            f"<Graph {self.name}: {counted(len(self.nodes), 'node')}, "
+            f"{counted(len(self.tensors), 'tensor')}, profile {self.profile}>"
         )
 
     def tensor(self, name: str) -> Tensor:
@@ -239,10 +241,6 @@ def _as_call(part: Any) -> tuple[Any, ...]:
     """How to make an equal part: its class and its fields, with mappings that can be pickled."""
     values = (getattr(part, f.name) for f in fields(part))
     return type(part), tuple(dict(v) if isinstance(v, Mapping) else v for v in values)
-
-
-def _count(items: Sized, what: str) -> str:
-    return f"{len(items)} {what}{'s' * (len(items) != 1)}"
 
 
 def _same(a: Any, b: Any) -> bool:

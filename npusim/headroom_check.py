@@ -5,7 +5,7 @@ print(headroom.findings)
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from . import channels
 from .arena import tensor_bytes
 from .channels import Channels
+from .clamps import Clamps, Reach, Stage, clamps_inside, node_clamps, reach
 from .engine import Arrays, Session
 from .graph import Accumulator, Graph, Node
 from .headroom import (
@@ -23,6 +24,7 @@ from .headroom import (
     bits_of_range,
     channel_bounds,
 )
+from .lost import Lost, lost_multipliers
 from .progress import Progress
 from .tally import Sums, node_sums
 
@@ -40,17 +42,21 @@ class NodeHeadroom:
     count                output channels, 0 where the node has no weights
     bound, bits          largest magnitude a sum can reach, and the bits that hold it; None without
                          weights
-    unproven             channels that may leave the accumulator
+    unproven             channels that may leave the accumulator; on Neural-ART, those whose code a
+                         stage's clamp may change
     saturated_biases     channels whose bias is the first or last int32
     biases_out_of_range  channels whose bias the accumulator does not hold
+    saturated_offsets    channels whose BC_c, on Neural-ART, is the first or last int32
     dead                 channels with weights of 0 only
-    without_multiplier   channels whose scales leave a multiplier of 0
+    lost                 multipliers of 0, by reason
     constant             channels whose outputs were all the same on the inputs; information, no
                          finding
     bounds               of every channel
     accumulator          of its sums; None without weights
     sums                 what they did on the inputs; None without inputs or weights
     sums_formed          how many there were
+    stages               those of Neural-ART that clamp on the way to a code
+    clamps               what they did on the inputs; None without inputs or stages
     """
 
     node: str
@@ -61,13 +67,16 @@ class NodeHeadroom:
     unproven: Channels = ()
     saturated_biases: Channels = ()
     biases_out_of_range: Channels = ()
+    saturated_offsets: Channels = ()
     dead: Channels = ()
-    without_multiplier: Channels = ()
+    lost: tuple[Lost, ...] = ()
     constant: Channels = ()
     bounds: Channels = ()
     sums: Sums | None = None
     sums_formed: int = 0
     accumulator: Accumulator | None = None
+    stages: tuple[Stage, ...] = ()
+    clamps: Clamps | None = None
 
     @property
     def low(self) -> int | None:
@@ -91,20 +100,65 @@ class NodeHeadroom:
         """Channels with a sum that left the accumulator."""
         return () if self.sums is None else tuple(np.flatnonzero(self.sums.overflows).tolist())
 
+    @property
+    def clamped(self) -> Channels:
+        """Channels with a code that a clamp on the way changed."""
+        return () if self.clamps is None else tuple(np.flatnonzero(self.clamps.changed).tolist())
+
+    @property
+    def without_multiplier(self) -> Channels:
+        """Channels with a multiplier of 0, for any reason."""
+        return tuple(sorted({channel for lost in self.lost for channel in lost.channels}))
+
     def total(self, what: str) -> int:
         """Overflows, outputs or changed of all channels."""
         return 0 if self.sums is None else int(getattr(self.sums, what).sum())
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON's types."""
-        facts = {k: v for k, v in asdict(replace(self, sums=None)).items() if k != "sums"}
-        seen = None
-        if self.sums is not None:
-            totals = {name: self.total(name) for name in ("overflows", "outputs", "changed")}
-            by_channel = {name: values.tolist() for name, values in self.sums._asdict().items()}
-            seen = {"low": self.low, "high": self.high, "bits": self.bits_seen, **totals,
-                    "channels": by_channel}  # fmt: skip
-        return {**facts, "seen": seen}
+        """Everything as JSON's types.
+
+        The fields under their names, channels as lists of numbers; `lost` as objects with `reason`
+        and `channels`; and
+          stages   objects with `name`, width `bits` and, before the clamp, `bits_needed` and by
+                   channel `low`, `high`
+          seen     None without inputs or weights, else `low`, `high` (sums, in units of
+                   s_x * s_w), the `bits` that hold them, totals `overflows`, `outputs`, `changed`
+                   (counts), and these and the extremes by channel under `channels`
+          clamps   None without inputs or stages, else totals `stages` (counts by stage),
+                   `outputs`, `changed`, and the same by channel under `channels`
+        """
+        own = ("lost", "stages", "sums", "clamps")
+        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
+        return {
+            **facts,
+            "lost": [lost._asdict() for lost in self.lost],
+            "stages": [_stage_facts(stage) for stage in self.stages],
+            "seen": self._seen_facts(),
+            "clamps": None if self.clamps is None else _clamp_facts(self.clamps),
+        }
+
+    def _seen_facts(self) -> dict[str, Any] | None:
+        if self.sums is None:
+            return None
+        totals = {name: self.total(name) for name in ("overflows", "outputs", "changed")}
+        by_channel = {name: values.tolist() for name, values in self.sums._asdict().items()}
+        return {"low": self.low, "high": self.high, "bits": self.bits_seen, **totals,
+                "channels": by_channel}  # fmt: skip
+
+
+def _stage_facts(stage: Stage) -> dict[str, Any]:
+    return {"name": stage.name, "bits": stage.bits, "bits_needed": stage.bits_needed,
+            "low": stage.low.tolist(), "high": stage.high.tolist()}  # fmt: skip
+
+
+def _clamp_facts(clamps: Clamps) -> dict[str, Any]:
+    stages = {name: counts.tolist() for name, counts in clamps.stages.items()}
+    by_channel = {"outputs": clamps.outputs.tolist(), "changed": clamps.changed.tolist()}
+    return {
+        "stages": {name: sum(counts) for name, counts in stages.items()},
+        **{name: sum(counts) for name, counts in by_channel.items()},
+        "channels": {"stages": stages, **by_channel},
+    }
 
 
 class Finding(NamedTuple):
@@ -117,9 +171,11 @@ class Finding(NamedTuple):
 
 KINDS: Mapping[str, str] = {
     "overflow": "overflowing",
+    "clamp": "clamped",
     "unproven": "unproven",
     "saturated bias": "saturated_biases",
     "bias out of range": "biases_out_of_range",
+    "saturated offset": "saturated_offsets",
     "dead channel": "dead",
     "no multiplier": "without_multiplier",
 }
@@ -147,7 +203,11 @@ class Headroom:
         return tuple(Finding(*f) for f in found if f[2])
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON's types."""
+        """Everything as JSON's types.
+
+        `model` and `profile` (names), `accumulator` (`bits`, `overflow`), `images` (how many),
+        `nodes` (as `NodeHeadroom.as_dict`), `findings` (objects with `kind`, `node`, `channels`)
+        """
         return {
             "model": self.name,
             "profile": self.profile,
@@ -172,8 +232,8 @@ def check_headroom(
     progress   called with the images done and their number
     returns    Headroom; counts follow the documented order of accumulation. Under an accumulator
                that refuses ("error") the model runs on with exact sums, so that every overflow that
-               it would refuse is counted. Under the profile neural-art sums have no bias and do not
-               overflow; what its stages clamp is not counted
+               it would refuse is counted. On Neural-ART sums have no bias and do not overflow;
+               there the stages behind them clamp, which is counted instead
     raises     as `Session` and its `run` do
     """
     session = Session(_running(graph), threads=threads)
@@ -183,26 +243,31 @@ def check_headroom(
     done = 0
     for done, values in () if x is None else _traces(session, x, progress):  # noqa: B007
         for k, node in enumerate(whole.nodes):
-            if node.op in WEIGHTED:
+            if node.op in WEIGHTED or clamps_inside(whole, node):
                 fresh = _see(whole, node, values)
                 seen[k] = seen[k].joined(fresh) if k in seen else fresh
     for k, s in seen.items():
-        nodes[k] = replace(nodes[k], sums=s.sums, sums_formed=s.formed, constant=s.constant)
-    told = (n for n in nodes.values() if n.count or any(getattr(n, of) for of in KINDS.values()))
+        nodes[k] = replace(nodes[k], sums=s.sums, sums_formed=s.formed * (s.sums is not None),
+                           constant=s.constant, clamps=s.clamps)  # fmt: skip
+    told = (n for n in nodes.values()
+            if n.count or n.stages or any(getattr(n, of) for of in KINDS.values()))  # fmt: skip
     return Headroom(graph.name, graph.profile, accumulator(graph), done, tuple(told))
 
 
 class _Seen(NamedTuple):
-    """A node's sums, how many, and the least and greatest code of every channel."""
+    """A node's sums and clamps, how many codes, and the least and greatest of every channel."""
 
-    sums: Sums
+    sums: Sums | None
+    clamps: Clamps | None
     formed: int
     low: np.ndarray
     high: np.ndarray
 
     def joined(self, other: "_Seen") -> "_Seen":
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return _Seen(self.sums.joined(other.sums), self.formed + other.formed, low, high)
+        sums = self.sums and other.sums and self.sums.joined(other.sums)
+        clamps = self.clamps and other.clamps and self.clamps.joined(other.clamps)
+        return _Seen(sums, clamps, self.formed + other.formed, low, high)
 
     @property
     def constant(self) -> Channels:
@@ -220,9 +285,11 @@ def _running(graph: Graph) -> Graph:
 
 def _static(graph: Graph, node: Node) -> NodeHeadroom:
     """What holds for all inputs."""
-    lost = channels.without_multiplier(graph, node)
+    lost = lost_multipliers(graph, node)
+    inside = reach(graph, node) if clamps_inside(graph, node) else Reach((), ())
     if node.op not in WEIGHTED:
-        return NodeHeadroom(node.name, node.op, without_multiplier=lost)
+        return NodeHeadroom(node.name, node.op, lost=lost, stages=inside.stages,
+                            unproven=inside.unproven)  # fmt: skip
     bounds, held = channel_bounds(graph, node).tolist(), accumulator_of(graph, node)
     return NodeHeadroom(
         node=node.name,
@@ -230,50 +297,52 @@ def _static(graph: Graph, node: Node) -> NodeHeadroom:
         count=len(bounds),
         bound=max(bounds),
         bits=bits_needed(max(bounds)),
-        unproven=channels.unproven(graph, node, held),
+        unproven=inside.unproven if inside.stages else channels.unproven(graph, node, held),
         saturated_biases=channels.saturated_biases(graph, node),
         biases_out_of_range=channels.biases_out_of_range(graph, node, held),
+        saturated_offsets=channels.saturated_offsets(graph, node),
         dead=channels.dead(graph, node),
-        without_multiplier=lost,
+        lost=lost,
         bounds=tuple(bounds),
         accumulator=held,
+        stages=inside.stages,
     )
 
 
 def _see(graph: Graph, node: Node, values: Mapping[str, np.ndarray]) -> _Seen:
     """What a node does in one run."""
     x, y = (values[graph.tensors[i].name] for i in (node.inputs[0], node.outputs[0]))
-    sums = node_sums(graph, node, x, accumulator_of(graph, node))
-    codes = y.reshape(-1, len(sums.low))
-    return _Seen(sums, codes.size, codes.min(0), codes.max(0))
+    weighted = node.op in WEIGHTED
+    sums = node_sums(graph, node, x, accumulator_of(graph, node)) if weighted else None
+    clamps = node_clamps(graph, node, x) if clamps_inside(graph, node) else None
+    codes = y.reshape(-1, y.shape[-1])
+    return _Seen(sums, clamps, codes.size, codes.min(0), codes.max(0))
 
 
 def _traces(
     session: Session, x: Arrays, progress: Progress | None
 ) -> Iterator[tuple[int, Mapping[str, np.ndarray]]]:
     """Images done and every tensor's values, some images at a time."""
-    rows = {t.name: (t.shape or (1,))[0] for t in (session.graph.tensors[i] for i in
-                                                  session.graph.inputs)}  # fmt: skip
-    if not isinstance(x, Mapping) and len(rows) == 1:
-        x = dict.fromkeys(rows, x)
-    named = isinstance(x, Mapping) and x.keys() == rows.keys()
-    if not named or not all(map(np.ndim, x.values())):  # type: ignore[union-attr]
-        session.run(x)  # says what is wrong with it
-    assert isinstance(x, Mapping)
-    arrays = {name: np.atleast_1d(values) for name, values in x.items()}
-    total = max(len(values) // rows[name] for name, values in arrays.items())
+    shapes = {t.name: t.shape for t in (session.graph.tensors[i] for i in session.graph.inputs)}
+    codes = session.input_codes(x)
+    first = next(iter(shapes))
+    batch = (shapes[first] or (1,))[0]
+    total = len(codes[first]) // batch
     if not total:
         raise ValueError("inputs: must hold at least one image, got none")
-    batch = next(iter(rows.values()))
     step = max(1, min(TRACE_BYTES // _batch_bytes(session.graph), -(-total // STEPS)))
     told = progress or (lambda done, total: None)
     told(0, total * batch)
     for start in range(0, total, step):
         done = min(start + step, total)
-        last = None if done == total else done
-        part = {n: v[start * rows[n] : last and last * rows[n]] for n, v in arrays.items()}
+        part = {n: _batches(v, shapes[n], start, done) for n, v in codes.items()}
         yield done * batch, dict(session.trace(part))
         told(done * batch, total * batch)
+
+
+def _batches(codes: np.ndarray, shape: tuple[int, ...], start: int, end: int) -> np.ndarray:
+    """Some of the batches of an input of that declared shape; a scalar is the only one."""
+    return codes[start * shape[0] : end * shape[0]] if shape else codes.reshape(())
 
 
 def _batch_bytes(graph: Graph) -> int:

@@ -22,6 +22,7 @@ import numpy as np
 from .codes import input_codes
 from .engine import input_label
 from .graph import Graph, ModelError, Tensor
+from .plurals import counted
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MAX_FILE_BYTES = 64 << 20
@@ -144,9 +145,8 @@ def fit(pixels: np.ndarray, shape: tuple[int, int, int], where: str) -> np.ndarr
     if pixels.shape[2] == 1 and channels == 3:
         pixels = np.repeat(pixels, 3, axis=2)
     if pixels.shape[2] != channels:
-        raise ValueError(
-            f"{where}: images must have {channels} channels for this network, got {pixels.shape}"
-        )
+        wanted = counted(channels, "channel")
+        raise ValueError(f"{where}: images must have {wanted} for this network, got {pixels.shape}")
     return resize(pixels, height, width)
 
 

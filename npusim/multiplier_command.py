@@ -59,7 +59,7 @@ class Refused(NamedTuple):
     users: Users
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON's types."""
+        """JSON's types: `way`, `users` (profile: its operators), `refused` (the reason)."""
         return {"way": self.way, "users": dict(self.users), "refused": self.reason}
 
 
@@ -90,7 +90,12 @@ class Form(NamedTuple):
         return self.stands_for - self.exact
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON's types."""
+        """JSON's types.
+
+        `way` and `users` (profile: its operators) of a factor made of scales; `real`, `multiplier`,
+        `shift`, `hex` (the multiplier as text); `stands_for`, `absolute_error` (`error`) and
+        `relative_error`, of `exact`, None where that is 0: all of them pure numbers
+        """
         computed = {"way": self.way, "users": dict(self.users)} if self.way else {}
         relative = float(self.error / self.exact) if self.exact else None
         return {**computed, "real": self.real, "multiplier": self.multiplier, "shift": self.shift,

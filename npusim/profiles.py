@@ -12,10 +12,10 @@ from .graph import Accumulator
 
 SCALES: Mapping[str, str] = MappingProxyType({
     "double": "in double",
-    "float32_product": "s_x * s_w in float32, divided in double",
+    "float32_product": "from a float32 product",
     "float32": "in float32",
 })  # fmt: skip
-"""How M = s_x * s_w / s_y is computed, and the words for it."""
+"""How M = s_x * s_w / s_y is computed, and the words for it; s_x * s_w is the product."""
 USUAL_SCALE: Mapping[str, str] = MappingProxyType(dict.fromkeys(
     ("float32_even", "rescale_xnnpack", "add_xnnpack", "mean_xnnpack", "mean_x86"), "float32"
 ))  # fmt: skip

@@ -26,6 +26,7 @@ from .layer_error import LayerError, layer_errors
 from .origin import PIXELS as NORMALIZATION
 from .origin import training
 from .picture_files import spread_pictures
+from .plurals import counted
 from .profiles import PROFILES
 from .tensor_files import read_inputs
 
@@ -142,8 +143,9 @@ def _print(
     from .layer_error_page import page  # rich is loaded only where it is used
 
     print(page(errors), end="")
-    print(f"{arguments.output}: {len(int8.nodes)} nodes, profile {int8.profile}, calibrated on "
-          f"{counts[0]} images, measured on {counts[1]}")  # fmt: skip
+    nodes = counted(len(int8.nodes), "node")
+    print(f"{arguments.output}: {nodes}, profile {int8.profile}, calibrated on "
+          f"{counted(counts[0], 'image')}, measured on {counts[1]}")  # fmt: skip
 
 
 _QUANTISED: Mapping[str, Mapping[str, Any]] = {

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from .graph import Graph, ModelError, Node
+from .plurals import counted
 
 Shape = tuple[int, ...]
 Attributes = Mapping[str, Any]
@@ -101,7 +102,7 @@ def _reshape(shapes: Sequence[Shape], attributes: Attributes) -> Shape:
     total = prod(shapes[0])
     out = tuple(total // known if d == -1 and known else d for d in wanted)
     if prod(out) != total:
-        raise ValueError(f"shape must hold {total} elements, got {wanted}")
+        raise ValueError(f"shape must hold {counted(total, 'element')}, got {wanted}")
     return out
 
 

@@ -15,6 +15,7 @@ from . import images
 from .graph import Graph, Tensor
 from .images import Normalization
 from .origin import training
+from .plurals import counted
 
 INPUT_KINDS = ".npy, .npz, .npz:NAME, .bin or a picture"
 LONGEST_NAME = 80
@@ -82,7 +83,7 @@ def write_outputs(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     else:
         raise ValueError(
             f"{path}: output must be .npz{', or .npy' if len(arrays) == 1 else ''} "
-            f"for {len(arrays)} tensor{'s' * (len(arrays) != 1)}, got {path.suffix or 'no suffix'}"
+            f"for {counted(len(arrays), 'tensor')}, got {path.suffix or 'no suffix'}"
         )
 
 

@@ -35,19 +35,19 @@ def images(tmp_path):
     return path
 
 
-def test_nothing_found_ends_with_0(check, images):
+def test_no_findings_end_with_0(check, images):
     code, out, err = check(MODEL)
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == "digits_cnn: profile tflm, accumulator 32 bits, wrap, no input"
     assert out.splitlines()[-2:] == [
         "whatever the input, no sum leaves 32 bits: conv2d_1 may need 23 bits",
-        "nothing found",
+        "no findings",
     ]
     code, out, err = check(MODEL, "--input", images)
     assert (code, err) == (0, "")
     assert out.splitlines()[-2:] == [
         "on this input, no sum of 16,424 outputs left 32 bits: conv2d_1 needed 20",
-        "nothing found",
+        "no findings",
     ]
 
 

@@ -344,7 +344,7 @@ def test_prefix_rejects_nodes_it_cannot_reach():
     graph = branched()
     session = Session(graph, threads=1)
     prefix = session.prefix(codes(graph), until="conv2d_1")
-    message = "prefix: must stand behind 1 nodes of .* at most, got one behind 3"
+    message = "prefix: must stand behind 1 node of .* at most, got one behind 3"
     with pytest.raises(ValueError, match=message):
         session.prefix(prefix, until="conv2d_0")
     with pytest.raises(KeyError, match="no node is called 'conv2d_9'"):

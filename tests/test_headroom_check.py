@@ -10,8 +10,10 @@ from rich.console import Console
 
 import npusim
 from npusim import Accumulator, ModelError, Quantization, Session, check_headroom, models
+from npusim.clamps import node_clamps, reach
 from npusim.headroom import accumulator_bound
 from npusim.headroom_page import page
+from npusim.neural_art.settle import settle
 from npusim.tally import node_sums
 
 
@@ -151,7 +153,7 @@ def test_a_lost_multiplier_of_another_operator_is_told():
         "node   op   lost",
         "mul_0  mul     1",
         "no node forms sums of products",
-        "lost multiplier, the scales leave 0: mul_0 channel 0",
+        "lost multiplier, M is below 2^-32, where shift ends: mul_0",
         "found: no multiplier in 1 node",
     ]
 
@@ -190,11 +192,88 @@ def test_neural_art_sums_have_no_bias_and_no_width():
     assert found.findings == ()
     lines = page(found, Console(width=80)).splitlines()
     assert lines[0] == "draft: profile neural-art, exact sums, 2 images"
-    assert lines[-3:] == [
+    assert lines[-5:] == [
         f"whatever the input: conv2d_0 may need {node.bits} bits; a board shows 24",
         f"on this input: conv2d_0 needed {node.bits_seen} bits",
-        "nothing found",
+        "whatever the input, no stage clamps",
+        "on this input, no stage clamped",
+        "no findings",
     ]
+
+
+def on_board(given, layer=None):
+    """A layer on Neural-ART, some of its parameters given."""
+    graph = replace(layer or one_layer(), profile="neural-art")
+    return settle(graph, {"conv2d_0": given})
+
+
+def test_clamps_that_change_codes_are_found_with_and_without_inputs():
+    graph = on_board({"s0": 0, "s1": 0, "A_c": 30000, "s2": 20, "A2": 1})
+    x = np.random.default_rng(1).integers(-128, 128, (2, 4, 4, 2)).astype(np.int8)
+    found, unseen = check_headroom(graph, x), check_headroom(graph)
+    node, seen = graph.nodes[0], found.nodes[0].clamps
+    expected = node_clamps(graph, node, x)
+    assert seen.changed.tolist() == expected.changed.tolist()
+    assert found.nodes[0].clamped == tuple(np.flatnonzero(expected.changed).tolist()) != ()
+    assert found.nodes[0].unproven == reach(graph, node).unproven
+    assert {f.kind for f in found.findings} == {"clamp", "unproven"}
+    assert [f.kind for f in unseen.findings] == ["unproven"]
+    facts = found.as_dict()["nodes"][0]
+    assert json.loads(json.dumps(facts["clamps"])) == facts["clamps"]
+    assert facts["clamps"]["stages"] == {n: int(v.sum()) for n, v in expected.stages.items()}
+    assert facts["clamps"]["channels"]["changed"] == expected.changed.tolist()
+    text = " ".join(page(found, Console(width=80)).split())
+    assert (f"r1 clamped in {expected.stages['r1'].sum()} outputs, which changed "
+            f"{expected.changed.sum()} codes; most in conv2d_0, channel "
+            f"{expected.changed.argmax()} found: clamp in 1 node, unproven in 1 node"
+            ) in text  # fmt: skip
+
+
+def test_clamps_that_change_no_code_are_told_and_no_finding():
+    graph = on_board({"s0": 0, "s1": 0, "A_c": 30000, "s2": 0, "A2": 1, "BC_c": 0})
+    x = np.random.default_rng(1).integers(-128, 128, (2, 4, 4, 2)).astype(np.int8)
+    found = check_headroom(graph, x)
+    count = int(found.nodes[0].clamps.stages["r1"].sum())
+    assert count > 0
+    assert found.findings == ()
+    text = " ".join(page(found, Console(width=80)).split())
+    assert "whatever the input, no clamp changes a code: r1 of conv2d_0 may need " in text
+    assert text.endswith(f"r1 clamped in {count} outputs, which changed no code no findings")
+
+
+def test_clamps_of_parts_of_the_images_add_up(monkeypatch):
+    graph = on_board({"s0": 0, "s1": 0, "A_c": 30000, "s2": 20, "A2": 1})
+    x = np.random.default_rng(1).integers(-128, 128, (5, 4, 4, 2)).astype(np.int8)
+    whole = check_headroom(graph, x).as_dict()
+    monkeypatch.setattr("npusim.headroom_check.TRACE_BYTES", 1)
+    assert check_headroom(graph, x).as_dict() == whole
+
+
+@pytest.mark.parametrize(("bias", "saturated"), [(0, ()), (2**27, (1,)), (-(2**27), (1,))])
+def test_offsets_that_int32_does_not_hold_are_found(bias, saturated):
+    """2^27 * s_x * s_w / s_y * 2^20 is far beyond int32."""
+    graph = one_layer()
+    starts = np.array([0, bias, 0, 0], np.int32)
+    graph = on_board({}, changed(graph, graph.nodes[0].inputs[2], data=starts))
+    found = check_headroom(graph)
+    assert found.nodes[0].saturated_offsets == saturated
+    assert ("saturated offset" in {f.kind for f in found.findings}) == bool(saturated)
+    if saturated:
+        text = " ".join(page(found, Console(width=80)).split())
+        assert ("offset BC_c at the end of int32, which may not hold bias and zero point: "
+                "conv2d_0 channel 1") in text  # fmt: skip
+
+
+def test_a_board_node_among_others_has_lines_of_its_own():
+    draft = Draft(3)
+    y = draft.conv2d(draft.conv2d(draft.input((1, 4, 4, 2)), 4), 3)
+    graph = replace(draft.graph(y), accumulator=Accumulator(8, "saturate"))
+    graph = replace(graph, nodes=(graph.nodes[0], replace(graph.nodes[1], rule="neural_art")))
+    lines = page(check_headroom(settle(graph)), Console(width=80)).splitlines()
+    assert any(line.startswith("not proven: sums of 1 of 1 node may leave 8 bits: conv2d_0")
+               for line in lines)  # fmt: skip
+    assert any(line.startswith("whatever the input: conv2d_1 may need") for line in lines)
+    assert "whatever the input, no stage clamps" in lines
 
 
 def test_one_node_on_neural_art_has_exact_sums_too():
@@ -215,6 +294,9 @@ def test_one_node_on_neural_art_has_exact_sums_too():
         (np.zeros((1, 4, 4, 3), np.int8), ValueError,
          "input x_0: shape must be (batch, 4, 4, 2), got (1, 4, 4, 3)"),
         (np.float64(3), ValueError, "input x_0: shape must be (batch, 4, 4, 2), got ()"),
+        (np.full((1, 4, 4, 2), np.nan), ValueError, "input x_0: real numbers must not be NaN"),
+        (np.zeros((1, 4, 4, 2), np.int16), TypeError,
+         "input x_0: type must be int8 (codes) or floating (real numbers), got int16"),
     ],
 )  # fmt: skip
 def test_inputs_are_refused_as_a_session_refuses_them(x, error, message):
@@ -223,6 +305,38 @@ def test_inputs_are_refused_as_a_session_refuses_them(x, error, message):
     with pytest.raises(error) as refused:
         check_headroom(one_layer(), x)
     assert str(refused.value) == message
+
+
+def test_inputs_that_do_not_match_are_refused_before_anything_runs(monkeypatch):
+    draft = Draft()
+    a, b = draft.input((1, 4)), draft.input((1, 4))
+    draft.tensors[b] = replace(draft.tensors[b], name="b")
+    graph = draft.graph(draft.node("mul", (a, b), activation="none"))
+    name = graph.tensors[a].name
+    monkeypatch.setattr(Session, "run", None)
+    monkeypatch.setattr(Session, "trace", None)
+    for x, error, message in (
+        ({name: np.zeros((2, 4), np.int8), "b": np.zeros((3, 4), np.int8)}, ValueError,
+         f"inputs must hold equally many images, got {{'{name}': 2, 'b': 3}}"),
+        (np.zeros((1, 4), np.int8), TypeError,
+         f"inputs must be a mapping with the keys ['{name}', 'b'], got one array"),
+    ):  # fmt: skip
+        with pytest.raises(error) as refused:
+            check_headroom(graph, x)
+        assert str(refused.value) == message
+
+
+def test_real_inputs_are_those_of_a_run(digits):
+    graph, x = digits
+    real = (x.astype(np.float32) + 128) * np.float32(graph.tensors[0].quantization.scale[0])
+    assert check_headroom(graph, real).as_dict() == check_headroom(graph, x).as_dict()
+
+
+def test_a_scalar_input_is_one_image():
+    draft = Draft()
+    x = draft.input((), scale=0.5, zero_point=0)
+    graph = draft.graph(draft.node("relu", [x]))
+    assert check_headroom(graph, np.int8(3)).images == 1
 
 
 def test_everything_is_json(digits):

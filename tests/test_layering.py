@@ -10,6 +10,7 @@ FOLDERS = {"npusim": CLONE / "npusim", "npusim.models": CLONE / "models", "zo": 
 # each module of npusim may import only what stands above it; a package's modules each other too
 ORDER = [
     "jit",
+    "plurals",
     "progress",
     "kernels.structs",
     "kernels.table",
@@ -31,6 +32,7 @@ ORDER = [
     "neural_art.settle",
     "headroom",
     "channels",
+    "lost",
     "cost",
     "operators",
     "check_nodes",
@@ -48,6 +50,7 @@ ORDER = [
     "plan",
     "backend",
     "tally",
+    "clamps",
     "engine",
     "explain_rule",
     "explain",

@@ -141,7 +141,7 @@ def test_ways_are_shown_with_those_that_use_them(multiplier):
     assert heads == [
         "computed in double, by tflm, litert-ref (not mul), litert-x86 (not fully_connected, mul), "
         "single-rounding, neural-art (mul)",
-        "computed s_x * s_w in float32, divided in double, by litert-x86 (fully_connected)",
+        "computed from a float32 product, by litert-x86 (fully_connected)",
         "computed in float32, by litert-ref (mul), litert-x86 (mul), xnnpack, onnx",
     ]
     assert max(map(len, out.splitlines())) <= 80
@@ -152,7 +152,7 @@ def test_a_way_that_overflows_hides_no_other(multiplier):
     blocks = [block.splitlines() for block in out.split("\n\n")]
     assert (code, err) == (1, "")
     assert [block[0].split(",")[0] for block in blocks] == [
-        "computed    in double", "computed    s_x * s_w in float32", "computed    in float32",
+        "computed    in double", "computed    from a float32 product", "computed    in float32",
     ]  # fmt: skip
     assert "multiplier  1638399958, 0x61A7FFD6" in blocks[0]
     refused = (

@@ -7,6 +7,7 @@ from npusim.graph import ABSENT
 from npusim.headroom import accumulator_bound, accumulator_of, order_matters
 from npusim.neural_art.stored import PROFILE as NEURAL_ART
 from npusim.neural_art.stored import on_hardware
+from npusim.plurals import counted
 
 from .batch import Source
 from .classifier import Classifier, find_classifier
@@ -87,7 +88,9 @@ def _loss(method: Method, classifier: Classifier | None) -> Loss:
 
 def _check_data(train: Dataset, validation: Dataset, loss: Loss, batch: int) -> None:
     if len(train) < batch:
-        raise ValueError(f"train: must have a batch of {batch} images at least, got {len(train)}")
+        raise ValueError(
+            f"train: must have a batch of {counted(batch, 'image')} at least, got {len(train)}"
+        )
     if not len(validation):
         raise ValueError("train: validation must have an image at least, got none")
     for part in (train, validation):

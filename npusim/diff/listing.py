@@ -19,7 +19,17 @@ COLUMNS = (
 
 
 def as_dict(report: Report, gate: tuple[Limit, ...], stopped: list[Excess]) -> dict[str, Any]:
-    """Everything but the pictures, as JSON's types; infinity and NaN become null."""
+    """Everything but the pictures, as JSON's types; infinity and NaN become null.
+
+    a, b, model      the sides (fields of `Party`), and what simulated the layers
+    equal, first     whether no tensor differs; else the first that departs
+    gate, within     limits by figure; whether all that differs stays within them
+    stopped          `tensor`, `figure` and `value` of what does not
+    notes            lines for people
+    missing, extra   tensors that only A or only B has
+    tensors          of each its verdict, `total` figures and those that are its `own` (fields of
+                     `Figures`, with their units), `cause`, and the `place` of the worst element
+    """
     first = report.first
     facts = {
         "a": asdict(report.a),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from .. import __version__
+from ..plurals import counted
 from .figures import Figures
 from .gate import Excess, Limit
 from .heat import Map, png
@@ -46,7 +47,8 @@ def html(report: Report, gate: tuple[Limit, ...] = (), stopped: Sequence[Excess]
 def _title(report: Report) -> str:
     first = report.first
     if first is None:
-        return f"All {len(report.tensors)} tensors are equal"
+        count = len(report.tensors)
+        return f"All {count} tensors are equal" if count > 1 else "The only tensor is equal"
     return f"{first.name} departs first"
 
 
@@ -64,7 +66,7 @@ def _top(report: Report, gate: tuple[Limit, ...], stopped: Sequence[Excess]) -> 
 
 
 def _side(label: str, party: Party) -> str:
-    facts = [f"{party.kind}, {party.tensors} tensors"]
+    facts = [f"{party.kind}, {counted(party.tensors, 'tensor')}"]
     if party.profile:
         facts.append(f"profile {party.profile}, accumulator {party.accumulator}")
     return (f'<div class="side"><b>{label}</b><code>{escape(party.path)}</code>'

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ..columns import Column, fitted
 from ..describe_page import PIPE_WIDTH
+from ..plurals import counted
 from .figures import Figures
 from .gate import Excess, Limit
 from .report import DEPARTS, EQUAL, FOLLOWS, INHERITED, UNFIT, Judged, Party, Report
@@ -72,7 +73,7 @@ def where(tensor: Judged) -> str:
 
 def distances(figures: Figures) -> str:
     """Figures in words: how far, in codes and in real units."""
-    parts = [f"{figures.differing:,} of {figures.elements:,} elements"]
+    parts = [f"{figures.differing:,} of {counted(figures.elements, 'element')}"]
     if figures.max_lsb is not None:
         parts.append(f"by {figures.max_lsb:,} at most and {number(figures.mean_lsb, 2)} on average")
     cosine = "none" if figures.cosine is None else f"{figures.cosine:.6f}"
@@ -83,8 +84,7 @@ def distances(figures: Figures) -> str:
 def side(label: str, party: Party) -> str:
     """One side in words."""
     how = f", profile {party.profile}, accumulator {party.accumulator}" if party.profile else ""
-    plural = "s" if party.tensors != 1 else ""
-    return f"{label}  {party.path}: {party.kind}, {party.tensors} tensor{plural}{how}"
+    return f"{label}  {party.path}: {party.kind}, {counted(party.tensors, 'tensor')}{how}"
 
 
 def verdict_lines(
@@ -94,10 +94,11 @@ def verdict_lines(
     count = len(report.tensors)
     if report.equal:
         elements = sum(t.total.elements for t in report.tensors if t.total is not None)
-        yield f"equal: {count} tensors, {elements:,} elements"
+        yield f"equal: {counted(count, 'tensor')}, {counted(elements, 'element')}"
         return
     differing = sum(t.verdict != EQUAL for t in report.tensors)
-    summary = f"{differing} of {count} tensors differ, {len(report.departures)} by their own fault"
+    among = counted(count, "tensor")
+    summary = f"{differing} of {among} differ, {len(report.departures)} by their own fault"
     if not gate:
         yield f"different: {summary}"
         return

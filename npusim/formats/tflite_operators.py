@@ -11,6 +11,7 @@ import tflite
 
 from ..check import RANK_LIMIT
 from ..graph import ABSENT, ModelError, Tensor
+from ..plurals import counted
 from . import tflite_schema as schema
 from .flatbuffer import Table
 from .tflite_tensors import TensorTable
@@ -34,7 +35,9 @@ class Operands(NamedTuple):
     def tensor(self, position: int) -> Tensor:
         """The operand at `position`, which must be there."""
         if position >= len(self.inputs) or self.inputs[position] == ABSENT:
-            raise ModelError(f"input {position} must be given, got {len(self.inputs)} inputs")
+            raise ModelError(
+                f"input {position} must be given, got {counted(len(self.inputs), 'input')}"
+            )
         return self.tensors[self.inputs[position]]
 
     def integers(self, position: int, meaning: str) -> tuple[int, ...]:

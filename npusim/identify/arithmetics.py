@@ -19,11 +19,6 @@ from .hypothesis import SCALE
 
 SCALED = ("conv2d", "depthwise_conv2d", "fully_connected", "mul", "mean", "relu", "relu6")
 """Operators whose M may be computed in more than one way."""
-WORDS = {
-    "double": "in double",
-    "float32": "in float32",
-    "float32_product": "from a float32 product",
-}
 FAR = 16
 """Elements behind which a row's end does not matter: the longest block."""
 
@@ -50,7 +45,7 @@ def name_of(graph: Graph, node: Node, a: Arithmetic) -> str:
     """An arithmetic in words; what makes no difference to the node is not said."""
     name = str(a)
     if _scaled(graph, node) and a.scale != USUAL_SCALE.get(a.rule, "double"):
-        name += f"{SCALE}{WORDS[a.scale]}"
+        name += f"{SCALE}{SCALES[a.scale]}"
     if a.bounds != "away" and _bounds_matter(graph, node, a):
         name += ", bounds to even"
     return name

@@ -10,7 +10,24 @@ from .verdict import Verdict
 
 
 def as_dict(report: Report, suggestion: Suggestion | None = None) -> dict[str, Any]:
-    """Everything that was found; of hypotheses all that were counted over all elements."""
+    """Everything that was found, as JSON's types.
+
+    dump, model, images   paths, and how many images the dump holds
+    explained             whether one rule per operator and one accumulator explain every node
+    profiles, distinct    profiles that explain all; the same in groups that are equal on every
+                          input of the model
+    accumulator           of all nodes, None where no sum tells
+    operators             by kind of operator: `status`, `nodes`, `elements` (how many), `rules` in
+                          groups that are equal on every input, and those `excluded`, by how many
+                          `elements`, `exact` or at least
+    nodes                 by node: the same and its `tensor`, `reason`, nodes judged `together`,
+                          `hypotheses` that remain, and of those `counted` over all elements how
+                          many differ
+    devices               by profile: whether it is `consistent`, of how many `elements`, and what
+                          counts against it
+    suggestion            `images` that would decide more, how many are `new` of those `tried`
+    notes                 lines for people
+    """
     return {
         "dump": report.path,
         "model": report.model,

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..engine import Session
 from ..graph import Graph
+from ..plurals import counted
 from ..resize import batch_separable, with_batch
 from .candidates import children, drawn, sources
 from .questions import Question, questions
@@ -57,8 +58,9 @@ class Suggestion:
 
     def __str__(self) -> str:
         own = self.images - self.new
-        first = f"the dump's {own} and {self.new} new" if own else f"{self.new} new"
-        return f"suggested input: {first} images, of {self.tried:,} that were tried"
+        new = counted(self.new, "new image")
+        first = f"the dump's {own} and {new}" if own else new
+        return f"suggested input: {first}, of {self.tried:,} that were tried"
 
 
 def suggest(graph: Graph, report: Report, seed: int = 0) -> Suggestion | None:

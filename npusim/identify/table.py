@@ -12,6 +12,7 @@ from rich.text import Text
 from ..columns import GAP
 from ..describe_page import PIPE_WIDTH
 from ..neural_art.stored import PROFILE as NEURAL_ART
+from ..plurals import counted
 from . import words
 from .hypothesis import Rule
 from .report import MIXED, Consistency, Kind, Report
@@ -114,9 +115,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _heading(report: Report) -> Iterator[str]:
-    images = f"{report.images} image{'s' * (report.images != 1)}"
-    yield f"dump   {report.path}: {images}"
-    yield f"model  {report.model}: {len(report.verdicts)} nodes"
+    yield f"dump   {report.path}: {counted(report.images, 'image')}"
+    yield f"model  {report.model}: {counted(len(report.verdicts), 'node')}"
     for note in report.notes:
         yield f"note: {note}"
     yield ""
@@ -194,7 +194,7 @@ def _nearest(v: Verdict) -> str:
     if v.nearest is None:
         return ""
     return (f"; nearest is {v.nearest.hypothesis.label}, with {v.nearest.differing:,} of "
-            f"{v.elements:,} elements that differ")  # fmt: skip
+            f"{counted(v.elements, 'element')} that differ")  # fmt: skip
 
 
 def _profiles(report: Report) -> Iterator[str]:
@@ -216,17 +216,13 @@ def _fate(d: Consistency) -> str:
     texts = []
     if len(d.differing) == 1:
         ((kind, count),) = d.differing
-        texts.append(f"excluded by {_elements(count)} of {kind}")
+        texts.append(f"excluded by {counted(count, 'element')} of {kind}")
     elif d.differing:
         listed = ", ".join(f"{count:,} of {kind}" for kind, count in d.differing)
-        texts.append(f"excluded by {_elements(d.elements)}: {listed}")
+        texts.append(f"excluded by {counted(d.elements, 'element')}: {listed}")
     if d.silent:
         texts.append(f"has no rule for {', '.join(d.silent)}")
     return "; ".join(texts)
-
-
-def _elements(count: int) -> str:
-    return f"{count:,} element{'s' * (count != 1)}"
 
 
 def _suggested(suggestion: Suggestion) -> Iterator[str]:

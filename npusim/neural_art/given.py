@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, ModelError, Node
+from ..plurals import counted
 from ..requantization import output_channels
 from ..rules import stated
 from .stored import PROFILE, STAGES, Rule, family, rules
@@ -101,7 +102,7 @@ def check_values(name: str, values: np.ndarray, rule: Rule, wanted: Mapping[str,
         if values.sum(dtype=np.int64) != size:
             raise ValueError(f"{name} must add up to {size}, got {values.tolist()}")
     elif len(values) != size:
-        raise ValueError(f"{name} must hold {size} numbers, got {len(values)}")
+        raise ValueError(f"{name} must hold {counted(size, 'number')}, got {len(values)}")
     if name == "partial_bits" and values[0] not in (16, 24):
         raise ValueError(f"{name} must be 16 or 24, got {values[0]}")
 

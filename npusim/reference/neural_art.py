@@ -26,6 +26,13 @@ FRACTION = 8
 
 Runs = Callable[[int, int], np.ndarray]
 """(first product, number of products) -> their sum."""
+Saturate = Callable[[np.ndarray, int], np.ndarray]
+"""What becomes of int64 values in a register of so many bits: `saturated`, or one who watches."""
+
+
+def saturated(values: np.ndarray, bits: int) -> np.ndarray:
+    """The nearest two's complement number of so many bits."""
+    return np.clip(values, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def conv2d(x: np.ndarray, weights: np.ndarray, g: Conv2d, r: NeuralArt) -> np.ndarray:
@@ -113,8 +120,16 @@ def mean(
     x: np.ndarray, axes: tuple[int, ...], p: NeuralArtMean, keep_dims: bool = False
 ) -> np.ndarray:
     """Global average of int8 (N, H, W, C) over axes (1, 2)."""
-    total = x.astype(np.int64).sum(axes, keepdims=keep_dims)
-    average = saturated(shifted(total * p.mulval, p.pool_shift, p.round0), 16)
+    return mean_codes(pooled(x.astype(np.int64).sum(axes, keepdims=keep_dims), p), p)
+
+
+def pooled(total: np.ndarray, p: NeuralArtMean, saturate: Saturate = saturated) -> np.ndarray:
+    """POOL unit: sums of codes -> p, int64."""
+    return saturate(shifted(total * p.mulval, p.pool_shift, p.round0), 16)
+
+
+def mean_codes(average: np.ndarray, p: NeuralArtMean) -> np.ndarray:
+    """ARITH unit: p -> int8."""
     scaled = shifted(average * p.a, FRACTION, p.round1)
     return saturated(shifted(scaled + p.c, p.shift, p.round2), 8).astype(np.int8)
 
@@ -150,15 +165,15 @@ def piece_sums(total: Runs, r: NeuralArt) -> Iterator[np.ndarray]:
             acc = np.zeros((), np.int64)
 
 
-def reduced(sums: Iterable[np.ndarray], r: NeuralArt) -> np.ndarray:
+def reduced(sums: Iterable[np.ndarray], r: NeuralArt, saturate: Saturate = saturated) -> np.ndarray:
     """First stage: the sums of the pieces -> r0, int64."""
     partial = np.zeros((), np.int64)
     for acc in sums:
         if r.partial_bits == 16:
-            partial = saturated(shifted(acc + (partial << r.s0), r.s0, r.round0), 16)
+            partial = saturate(shifted(acc + (partial << r.s0), r.s0, r.round0), 16)
         else:
-            partial = saturated(partial + acc, 24)
-    return partial if r.partial_bits == 16 else saturated(shifted(partial, r.s0, r.round0), 16)
+            partial = saturate(partial + acc, 24)
+    return partial if r.partial_bits == 16 else saturate(shifted(partial, r.s0, r.round0), 16)
 
 
 def codes(r0: np.ndarray, r: NeuralArt) -> np.ndarray:
@@ -166,9 +181,9 @@ def codes(r0: np.ndarray, r: NeuralArt) -> np.ndarray:
     return third_stage(second_stage(r0, r), r)
 
 
-def second_stage(r0: np.ndarray, r: NeuralArt) -> np.ndarray:
+def second_stage(r0: np.ndarray, r: NeuralArt, saturate: Saturate = saturated) -> np.ndarray:
     """r0 -> r1, int64 (..., O)."""
-    return saturated(shifted(r0 * r.a_c.astype(np.int64), r.s1, r.round1), 16)
+    return saturate(shifted(r0 * r.a_c.astype(np.int64), r.s1, r.round1), 16)
 
 
 def third_stage(r1: np.ndarray, r: NeuralArt) -> np.ndarray:
@@ -191,11 +206,6 @@ def shifted(values: np.ndarray, n: int, ties: int) -> np.ndarray:
     tie_goes_up = {AWAY: values >= 0, EVEN: floor & 1 == 1, UP: True, FLOOR: False}[ties]
     up = (above > 0) | ((above == 0) & tie_goes_up)
     return floor if ties == FLOOR else floor + up
-
-
-def saturated(values: np.ndarray, bits: int) -> np.ndarray:
-    """The nearest two's complement number of so many bits."""
-    return np.clip(values, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 RUNS: Mapping[str, Callable[..., Runs]] = {

@@ -234,7 +234,7 @@ EDITS = {
     ),
     "axes missing": (
         operator(2, inputs=[4]),
-        "operator 2/MEAN: input 1 must be given, got 1 inputs",
+        "operator 2/MEAN: input 1 must be given, got 1 input",
     ),
     "axes absent": (
         operator(2, inputs=[4, -1]),

@@ -8,7 +8,7 @@ zero_point). Scales are float32 values. Source: docs/neural-art.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ from .rounding import clamp
 
 CODE = (-128, 127)
 FRACTION_BITS = 8
+Products = dict[tuple[int, int, int], int]
+Hold = Callable[[int, int], int]  # a value in a register of so many bits
 
 
 class Tail(NamedTuple):
@@ -36,6 +38,9 @@ class Tail(NamedTuple):
     partial_bits: int = 16
     ties: tuple[str, str, str] = ("away", "away", "away")
     limits: tuple[int, int] = CODE
+
+
+Each = Callable[[Products, int, Tail], int]
 
 
 class Sum(NamedTuple):
@@ -82,7 +87,14 @@ def saturate(value: int, bits: int) -> int:
     return clamp(value, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def conv2d(x: Any, weights: Any, x_zero_point: int, window: Window, tail: Tail) -> np.ndarray:
+def code(products: Products, channel: int, tail: Tail) -> int:
+    """The code of one output."""
+    return finished(reduced(products, tail), channel, tail)
+
+
+def conv2d(
+    x: Any, weights: Any, x_zero_point: int, window: Window, tail: Tail, each: Each = code
+) -> np.ndarray:
     """x (N, H, W, C), weights (O, KH, KW, I) -> (N, OH, OW, O)."""
     (n, h, w, c), (o, kh, kw, i) = np.shape(x), np.shape(weights)
     (oh, ow), origin = _output_size((h, w), (kh, kw), window)
@@ -92,14 +104,14 @@ def conv2d(x: Any, weights: Any, x_zero_point: int, window: Window, tail: Tail) 
         products = {}
         for r, s, ih, iw in _cells((row, column), (kh, kw), (h, w), origin, window):
             for k in range(i):
-                code = int(x[b, ih, iw, out // per_group * i + k])
-                products[r, s, k] = (code - x_zero_point) * int(weights[out, r, s, k])
-        y[b, row, column, out] = finished(reduced(products, tail), out, tail)
+                given = int(x[b, ih, iw, out // per_group * i + k])
+                products[r, s, k] = (given - x_zero_point) * int(weights[out, r, s, k])
+        y[b, row, column, out] = each(products, out, tail)
     return y
 
 
 def depthwise_conv2d(
-    x: Any, weights: Any, x_zero_point: int, window: Window, tail: Tail
+    x: Any, weights: Any, x_zero_point: int, window: Window, tail: Tail, each: Each = code
 ) -> np.ndarray:
     """x (N, H, W, C), weights (1, KH, KW, C*M) -> (N, OH, OW, C*M)."""
     (n, h, w, c), (_, kh, kw, o) = np.shape(x), np.shape(weights)
@@ -111,11 +123,13 @@ def depthwise_conv2d(
             * int(weights[0, r, s, out])
             for r, s, ih, iw in _cells((row, column), (kh, kw), (h, w), origin, window)
         }
-        y[b, row, column, out] = finished(reduced(products, tail), out, tail)
+        y[b, row, column, out] = each(products, out, tail)
     return y
 
 
-def fully_connected(x: Any, weights: Any, x_zero_point: int, tail: Tail) -> np.ndarray:
+def fully_connected(
+    x: Any, weights: Any, x_zero_point: int, tail: Tail, each: Each = code
+) -> np.ndarray:
     """x of any shape, weights (O, I) -> (rows, O)."""
     o, i = np.shape(weights)
     rows = np.reshape(x, (-1, i))
@@ -124,11 +138,11 @@ def fully_connected(x: Any, weights: Any, x_zero_point: int, tail: Tail) -> np.n
         products = {
             (0, 0, k): (int(rows[row, k]) - x_zero_point) * int(weights[out, k]) for k in range(i)
         }
-        y[row, out] = finished(reduced(products, tail), out, tail)
+        y[row, out] = each(products, out, tail)
     return y
 
 
-def reduced(products: dict[tuple[int, int, int], int], tail: Tail) -> int:
+def reduced(products: Products, tail: Tail, hold: Hold = saturate) -> int:
     """r0 from the products of one output by (kernel row, kernel column, channel)."""
     passed = 0
     for rows in _parts(tail.rows):
@@ -141,17 +155,17 @@ def reduced(products: dict[tuple[int, int, int], int], tail: Tail) -> int:
                 )
                 if tail.partial_bits == 16:
                     grown = acc + passed * 2**tail.s0
-                    passed = saturate(quotient(grown, tail.s0, tail.ties[0]), 16)
+                    passed = hold(quotient(grown, tail.s0, tail.ties[0]), 16)
                 else:
-                    passed = saturate(passed + acc, 24)
+                    passed = hold(passed + acc, 24)
     if tail.partial_bits == 16:
         return passed
-    return saturate(quotient(passed, tail.s0, tail.ties[0]), 16)
+    return hold(quotient(passed, tail.s0, tail.ties[0]), 16)
 
 
-def finished(r0: int, channel: int, tail: Tail) -> int:
+def finished(r0: int, channel: int, tail: Tail, hold: Hold = saturate) -> int:
     """Second and third stage, and the activation."""
-    r1 = saturate(quotient(r0 * int(tail.a_c[channel]), tail.s1, tail.ties[1]), 16)
+    r1 = hold(quotient(r0 * int(tail.a_c[channel]), tail.s1, tail.ties[1]), 16)
     r2 = quotient(r1 * tail.a2 + int(tail.bc_c[channel]), tail.s2, tail.ties[2])
     return clamp(saturate(r2, 8), *tail.limits)
 
@@ -168,13 +182,13 @@ def add(a: Any, b: Any, p: Sum) -> np.ndarray:
     return y
 
 
-def mean(x: Any, p: Average) -> np.ndarray:
+def mean(x: Any, p: Average, hold: Hold = saturate) -> np.ndarray:
     """Global average of x (N, H, W, C) -> (N, C)."""
     n, h, w, c = np.shape(x)
     y = np.zeros((n, c), np.int64)
     for b, channel in np.ndindex(n, c):
         total = sum(int(x[b, i, j, channel]) for i, j in np.ndindex(h, w))
-        average = saturate(quotient(total * p.mulval, p.k - FRACTION_BITS, p.ties[0]), 16)
+        average = hold(quotient(total * p.mulval, p.k - FRACTION_BITS, p.ties[0]), 16)
         scaled = quotient(average * p.a, FRACTION_BITS, p.product_rounding)
         y[b, channel] = saturate(quotient(scaled + p.c, p.q, p.ties[1]), 8)
     return y

@@ -93,7 +93,7 @@ def test_what_follows_from_a_given_value_is_derived_from_it():
         ({"conv2d_0": {"s0": 32}}, "parameters: conv2d_0: s0 must be in 0..31, got 32"),
         ({"conv2d_0": {"s0": 2.0}}, "parameters: conv2d_0: s0 must be integers, got 2.0"),
         ({"conv2d_0": {"s0": True}}, "parameters: conv2d_0: s0 must be integers, got True"),
-        ({"conv2d_0": {"s0": [1, 2]}}, "parameters: conv2d_0: s0 must hold 1 numbers, got 2"),
+        ({"conv2d_0": {"s0": [1, 2]}}, "parameters: conv2d_0: s0 must hold 1 number, got 2"),
         ({"conv2d_0": {"A_c": [1, 2]}}, "parameters: conv2d_0: A_c must hold 4 numbers, got 2"),
         ({"conv2d_0": {"A_c": 2**15}}, "parameters: conv2d_0: A_c must be in -32768..32767, "
          "got 32768"),

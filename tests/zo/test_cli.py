@@ -231,7 +231,7 @@ def test_help_reads_like_a_manual(zo_command, command):
         (["train", "--model", MODEL, "--data", "digits", "--output", "r", "--trainable", "tail"],
          "no weights or bias are called 'tail'"),
         (["train", "--model", MODEL, "--data", "digits", "--output", "r", "--train", "2000"],
-         "parts must be positive and hold 1078 images at most, got 2000 + 215"),
+         "parts must be positive and hold 1,078 images at most, got 2000 + 215"),
         (["train", "--model", MODEL, "--data", "digits", "--output", "r", "--q", "0"],
          "argument --q: must be a whole number of 1 or more, got '0'; try zo train --help"),
         (["evaluate", MODEL, "--data", "digits", "--part", "train"],

@@ -9,6 +9,7 @@ import numpy as np
 
 from npusim import Graph, Session, save
 from npusim.command_line import DONE, counting_number, load_model
+from npusim.plurals import counted
 
 from ..adapt import Adaptation, adapt
 from ..data import KINDS, DataError, Dataset, load_unlabelled, to_input
@@ -113,4 +114,4 @@ def _print(result: Adaptation, arguments: argparse.Namespace) -> None:
         return
     for name, count in result.adapted.items():
         print(f"{name}: {count} of {result.channels[name]} channels adapted")
-    print(f"{result.forwards:,} forwards of an image; written {arguments.output}")
+    print(f"{counted(result.forwards, 'forward')} of an image; written {arguments.output}")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from npusim import Graph, Session, save
 from npusim.command_line import DONE, NEGATIVE, load_model
 from npusim.head import until_logits, with_features
+from npusim.plurals import counted
 from npusim.progress_bar import bar
 
 from ..classifier import find_classifier
@@ -158,7 +159,7 @@ def _with_new_head(task: Task, arguments: argparse.Namespace) -> Task:
         graph, head = attach_head(task.graph, task.train, task.validation, options, reading)
     if not arguments.json:
         print(f"new head: {len(task.origin.classes)} classes, float warm-up to "
-              f"{head.accuracy:.3f} in {head.steps} steps")  # fmt: skip
+              f"{head.accuracy:.3f} in {counted(head.steps, 'step')}")  # fmt: skip
     return task._replace(graph=graph)
 
 

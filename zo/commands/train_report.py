@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from npusim.plurals import counted
+
 from ..result import Result
 
 
@@ -41,11 +43,11 @@ def print_end(result: Result, seconds: Mapping[str, float], folder: Path) -> Non
     path = ", ".join(f"{q} from epoch {epoch}" for epoch, q in _q_path(result)) or "not used"
     print(f"q            {path}")
     cost = last.cost
-    print(f"cost         {cost.forwards:,} forwards of a batch, {cost.macs:,} MACs")
+    print(f"cost         {counted(cost.forwards, 'forward')} of a batch, {cost.macs:,} MACs")
     print(f"             {cost.random_bits:,} random bits, {cost.bytes_written:,} bytes written")
     print(f"seconds      {', '.join(f'{phase} {s:.1f}' for phase, s in seconds.items())}")
     for name, count in result.moved.items():
-        print(f"clipped      {count} codes of {name}, to leave room for perturbations")
+        print(f"clipped      {counted(count, 'code')} of {name}, to leave room for perturbations")
     print(f"written      {folder / 'model.h5'}, history.csv, curves.png, checkpoint.npz")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from npusim.picture_files import DataError
+from npusim.plurals import counted
 from npusim.progress import Progress
 
 from ..prng import shuffle
@@ -148,9 +149,9 @@ def split(dataset: Dataset, counts: tuple[int, ...], seed: int) -> tuple[Dataset
     """
     if min(counts) < 1 or sum(counts) > len(dataset):
         wanted = " + ".join(str(count) for count in counts)
+        most = counted(len(dataset), "image")
         raise DataError(
-            f"{dataset.name}: parts must be positive and hold {len(dataset)} images at most, "
-            f"got {wanted}"
+            f"{dataset.name}: parts must be positive and hold {most} at most, got {wanted}"
         )
     order = shuffle(seed, SPLIT_EPOCH, len(dataset))
     ends = np.cumsum(counts)

@@ -6,6 +6,7 @@ from npusim import Graph, __version__
 from npusim.export.model import Model
 from npusim.export.readme import filled_prose, kernels_table, memory_rows, origin_lines
 from npusim.export.targets import TARGETS
+from npusim.plurals import counted
 
 from ..run import Run
 from .training import Training
@@ -164,7 +165,8 @@ def _settings(run: Run) -> str:
     rungs = ", ".join(map(str, run.scheduler.rungs))
     stop = f"stop after {options.stop_after} without a better accuracy"
     return (
-        f"Seed {options.seed}, batches of {options.batch}, at most {options.epochs} epochs, "
+        f"Seed {options.seed}, batches of {options.batch}, "
+        f"at most {counted(options.epochs, 'epoch')}, "
         f"{stop if options.stop_after else 'no early stop'}; q in {rungs}; estimator "
         f"{method.estimator}, update rule {method.rule}, momentum {method.momentum}, scales "
         f"{'follow' if method.recalibrate else 'fixed'}."

@@ -5,6 +5,7 @@ from itertools import permutations, product
 
 import numpy as np
 
+from ...plurals import counted
 from ..case import FITTED, SIMULATED, Case, Explanation
 
 NAMED = 4
@@ -38,7 +39,8 @@ def _constant(case: Case) -> Iterator[Explanation]:
     if (flat == value).all():
         sentence, evidence = f"every element is {value}: never written, or cleared", ""
     else:
-        sentence = f"only the first {first:,} elements were written: the rest is {value}"
+        written = f"{counted(first, 'element')} {'was' if first == 1 else 'were'} written"
+        sentence = f"only the first {written}: the rest is {value}"
         evidence = "all elements before that are equal"
     consistent = np.ones(case.actual.shape, bool)
     yield Explanation("unwritten", sentence, evidence, consistent, FITTED, 1)
@@ -123,8 +125,7 @@ def _moved(case: Case, down: int, right: int) -> Iterator[Explanation]:
 def _way(steps: int, unit: str, positive: str, negative: str) -> str:
     if not steps:
         return ""
-    plural = "s" if abs(steps) > 1 else ""
-    return f"{positive if steps > 0 else negative} by {abs(steps)} {unit}{plural}"
+    return f"{positive if steps > 0 else negative} by {counted(abs(steps), unit)}"
 
 
 def _moved_memory(case: Case) -> Iterator[Explanation]:
@@ -142,6 +143,7 @@ def _moved_memory(case: Case) -> Iterator[Explanation]:
         inside = np.count_nonzero(case.differing.ravel()[here : here + kept])
         if 2 * inside >= np.count_nonzero(case.differing):
             way = "later" if distance > 0 else "earlier"
-            sentence = f"the codes stand {abs(distance)} elements {way} in memory: a wrong address"
+            far = counted(abs(distance), "element")
+            sentence = f"the codes stand {far} {way} in memory: a wrong address"
             shaped = consistent.reshape(case.actual.shape)
             yield Explanation("shift", sentence, "", shaped, FITTED, 1, abs(distance))
