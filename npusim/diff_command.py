@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,10 +26,13 @@ from .diff import Report, Side, diff, of_golden, open_path
 from .diff.fit import LAYOUTS
 from .diff.gate import Excess, Limit, excesses, parse_gate
 from .diff.inputs import inputs_in
+from .diff.likelier import likelier
 from .diff.listing import as_dict, csv_text
+from .diff.parameters import assembled
 from .golden import Golden, record
 from .golden.record import as_recorded, graph_hash
 from .graph import Graph
+from .neural_art.stored import PROFILE as NEURAL_ART
 
 MANUAL = """\
 Compare what a device computed (B) with what it should have computed (A), name
@@ -87,6 +91,12 @@ OPTIONS: Options = {
     },
     "--csv": {"type": Path, "metavar": "FILE", "help": "write a line per tensor"},
     "--html": {"type": Path, "metavar": "FILE", "help": "write a page with maps"},
+    "--write-parameters": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "of profile neural-art: write what was given and what explains B, all that "
+        "--parameters takes",
+    },
     "--json": JSON,
 }
 
@@ -104,10 +114,14 @@ def run(arguments: argparse.Namespace) -> int:
     """`npusim diff`: NEGATIVE when the sides differ by more than the gate allows."""
     gate = parse_gate(arguments.gate) if arguments.gate is not None else ()
     opened = _open(arguments)
+    if arguments.write_parameters is not None:
+        _check_has_parameters(opened.graph)
     report = diff(opened.a, opened.b, opened.graph, arguments.dump_layout)
-    report = replace(report, notes=(*opened.notes, *report.notes))
+    report = replace(report, notes=(*opened.notes, *report.notes),
+                     again=_again(report, opened, arguments))  # fmt: skip
     stopped = list(excesses(report, gate))
     _write(report, gate, stopped, arguments)
+    _write_parameters(report, opened, arguments)
     passed = not stopped if gate else report.equal
     return DONE if passed else NEGATIVE
 
@@ -141,6 +155,74 @@ def _write(
         from .diff.table import page  # rich is loaded only where it is used
 
         print(page(report, gate, stopped), end="")
+
+
+def _write_parameters(report: Report, opened: Opened, arguments: argparse.Namespace) -> None:
+    """The parameters that B shows, as JSON for --parameters: a node a line."""
+    path = arguments.write_parameters
+    if path is None:
+        return
+    assert opened.graph is not None
+    found = assembled(opened.graph, report)
+    lines = ",\n".join(f" {json.dumps(node)}: {json.dumps(p)}" for node, p in found.items())
+    path.write_text(f"{{\n{lines}\n}}\n", "utf-8")
+    if not arguments.json:
+        nodes = "1 node" if len(found) == 1 else f"{len(found)} nodes"
+        print(f"{path}: parameters of {nodes}; give them with --parameters {path}")
+
+
+def _check_has_parameters(graph: Graph | None) -> None:
+    if graph is None or graph.profile != NEURAL_ART:
+        judged = "no model" if graph is None else f"profile {graph.profile}"
+        raise ValueError("--write-parameters: B must be judged by a model with profile "
+                         f"{NEURAL_ART}, got {judged}")  # fmt: skip
+
+
+def _again(report: Report, opened: Opened, arguments: argparse.Namespace) -> str:
+    """The command that judges B by a likelier profile; "" where there is none, or B names its own.
+
+    A golden file is replaced by its model: what it recorded is of its profile.
+    """
+    found = likelier(report.tensors)
+    if found is None or opened.b.golden is not None:
+        return ""
+    assert opened.graph is not None
+    model = arguments.a if opened.a.graph is not None else arguments.model
+    words = ["npusim", "diff", str(model), str(arguments.b), "--profile", found.profiles[0]]
+    words += _repeated(arguments)
+    if opened.a.graph is None:
+        words += _inputs_again(opened, arguments)
+    if found.profiles[0] == NEURAL_ART:
+        words += ["--write-parameters", "parameters.json"]
+    return shlex.join(words)
+
+
+def _repeated(arguments: argparse.Namespace) -> Iterator[str]:
+    """The options that say how the model and B are read, as they were given."""
+    for option in ("input", "random", "mean", "std", "order", "dump_layout", "layout"):
+        value = getattr(arguments, option)
+        if value is not None:
+            yield f"--{option.replace('_', '-')}"
+            yield from map(str, value if isinstance(value, list) else [value])
+    if arguments.input_size is not None:
+        yield from ("--input-size", "x".join(map(str, arguments.input_size)))
+    for node, rule in arguments.node_rule or ():
+        yield from ("--node-rule", f"{node}={rule}")
+
+
+def _inputs_again(opened: Opened, arguments: argparse.Namespace) -> Iterator[str]:
+    """What a golden file says of the inputs, and a model cannot know."""
+    golden, graph = opened.a.golden, opened.graph
+    assert golden is not None
+    assert graph is not None
+    if arguments.input_size is None:
+        size = _size(golden, load_model(arguments.model, arguments))
+        if size is not None:
+            yield from ("--input-size", "x".join(map(str, size)))
+    try:
+        inputs_in(opened.b, graph, arguments.dump_layout)
+    except ValueError:
+        yield from ("--input", "A_INPUT.npy")
 
 
 def _open(arguments: argparse.Namespace) -> Opened:

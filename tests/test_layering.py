@@ -50,6 +50,8 @@ ORDER = [
     "tally",
     "engine",
     "explain_rule",
+    "explain_add",
+    "explain_softmax",
     "explain",
     "headroom_check",
     "head",

@@ -39,8 +39,8 @@ def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None
     notes += said(matching, "B")
     reference = _reference(a.golden, graph, values)
     if graph is None:
-        notes.append("no model: tensors behind the first departure are not judged by themselves; "
-                     "name it with --model")  # fmt: skip
+        notes.append("no model: tensors behind the first departure are not judged by themselves, "
+                     "and no other profile is tried; name it with --model")  # fmt: skip
     told = stated(a.golden, b.golden)
     judged = (replace(t, stated=told.get(t.node, ())) for t in judge(reference, matching.pairs))
     return Report(

@@ -8,6 +8,7 @@ from typing import Any
 
 from .figures import Figures
 from .gate import Excess, Limit
+from .likelier import likelier
 from .report import Judged, Report
 
 FIGURES = ("elements", "differing", "share", *[f.name for f in fields(Figures)][2:])
@@ -20,7 +21,7 @@ COLUMNS = (
 
 def as_dict(report: Report, gate: tuple[Limit, ...], stopped: list[Excess]) -> dict[str, Any]:
     """Everything but the pictures, as JSON's types; infinity and NaN become null."""
-    first = report.first
+    first, better = report.first, likelier(report.tensors)
     facts = {
         "a": asdict(report.a),
         "b": asdict(report.b),
@@ -30,6 +31,7 @@ def as_dict(report: Report, gate: tuple[Limit, ...], stopped: list[Excess]) -> d
         "gate": {limit.key: limit.value for limit in gate} if gate else None,
         "within": not stopped if gate else report.equal,
         "stopped": [{"tensor": e.tensor, "figure": e.limit.key, "value": e.value} for e in stopped],
+        "likelier": {**better._asdict(), "command": report.again or None} if better else None,
         "notes": list(report.notes),
         "missing": list(report.missing),
         "extra": list(report.extra),
@@ -52,10 +54,11 @@ def _tensor(tensor: Judged) -> dict[str, Any]:
     facts = {
         name: getattr(tensor, name)
         for name in ("name", "node", "op", "shape", "dtype", "matched", "file", "read_as",
-                     "verdict", "judged_from", "stated", "reason")
+                     "verdict", "judged_from", "left", "stated", "reason")
     }  # fmt: skip
     facts |= {"total": _figures(tensor.total), "own": _figures(tensor.own)}
-    facts["cause"] = tensor.cause._asdict() if tensor.cause else None
+    cause = tensor.cause
+    facts["cause"] = {**cause._asdict(), "given": dict(cause.given)} if cause else None
     facts["place"] = asdict(tensor.place) if tensor.place else None
     return facts
 

@@ -1,6 +1,7 @@
 """What a comparison found: one verdict per tensor, and what was assumed on the way."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from .causes import Cause
 from .figures import Figures
@@ -35,6 +36,8 @@ class Judged:
     own              B against what A's model makes of B's inputs; None where that is not known
     judged_from      whose inputs `own` was computed from; "" without
     cause            of a departure; None for other verdicts
+    left             profile -> elements that it does not give where A's was replaced by it; of the
+                     first departures alone
     stated           what the two sides say about the node that is not the same
     place            where B differs, by `own` where it departs, else by `total`
     maps             pictures of that
@@ -55,6 +58,7 @@ class Judged:
     own: Figures | None = None
     judged_from: str = ""
     cause: Cause | None = None
+    left: Mapping[str, int] = field(default_factory=dict)
     stated: tuple[str, ...] = ()
     place: Place | None = None
     maps: tuple[Map, ...] = ()
@@ -87,6 +91,7 @@ class Report:
     missing   tensors of side A that side B does not have
     extra     tensors or files of side B that are no tensor of side A
     notes     what was assumed
+    again     the command that compares by a likelier profile; "" without
     """
 
     a: Party
@@ -96,6 +101,7 @@ class Report:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     notes: tuple[str, ...]
+    again: str = ""
 
     @property
     def first(self) -> Judged | None:

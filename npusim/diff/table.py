@@ -10,6 +10,7 @@ from ..columns import Column, fitted
 from ..describe_page import PIPE_WIDTH
 from .figures import Figures
 from .gate import Excess, Limit
+from .likelier import likelier
 from .report import DEPARTS, EQUAL, FOLLOWS, INHERITED, UNFIT, Judged, Party, Report
 
 TEXT_WIDTH = 80
@@ -48,6 +49,9 @@ def page(
         console.print(fitted(COLUMNS, report.tensors, console.width, FIRST_TO_GO,
                              lambda tensor: STYLES[tensor.verdict] or None).table)  # fmt: skip
         _print(console, _explanations(report))
+        _print(console, _likelier(report))
+        if report.again:
+            console.print(f"  {report.again}", markup=False, highlight=False, soft_wrap=True)
         _print(console, _remarks(report))
         for line in verdict_lines(report, gate, stopped):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -164,6 +168,12 @@ def facts(tensor: Judged) -> Iterator[tuple[str, str]]:
         yield "differs", distances(tensor.judged) + whose
     if tensor.place is not None:
         yield "where", where(tensor)
+
+
+def _likelier(report: Report) -> Iterator[str]:
+    found = likelier(report.tensors)
+    if found is not None:
+        yield f"likelier: profile {found}{'; try' if report.again else ''}"
 
 
 def _remarks(report: Report) -> Iterator[str]:
