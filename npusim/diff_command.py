@@ -26,7 +26,6 @@ from .diff import Report, Side, diff, of_golden, open_path
 from .diff.fit import LAYOUTS
 from .diff.gate import Excess, Limit, excesses, parse_gate
 from .diff.inputs import inputs_in
-from .diff.likelier import likelier
 from .diff.listing import as_dict, csv_text
 from .diff.parameters import assembled
 from .golden import Golden, record
@@ -183,7 +182,7 @@ def _again(report: Report, opened: Opened, arguments: argparse.Namespace) -> str
 
     A golden file is replaced by its model: what it recorded is of its profile.
     """
-    found = likelier(report.tensors)
+    found = report.likelier
     if found is None or opened.b.golden is not None:
         return ""
     assert opened.graph is not None

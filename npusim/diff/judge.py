@@ -7,7 +7,6 @@ the tensor's own fault. So one early fault does not hide the rest.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -18,10 +17,9 @@ from .causes import UNKNOWN, Cause, explain
 from .figures import figures, subtract
 from .heat import maps
 from .histogram import histogram
-from .likelier import TRIED, left_by_profile
 from .matching import Pair
 from .places import place
-from .replay import Fed, Part, leading_to
+from .replay import Part, leading_to
 from .report import DEPARTS, EQUAL, FOLLOWS, INHERITED, UNFIT, Judged
 
 Arrays = Mapping[str, np.ndarray]
@@ -45,21 +43,14 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What a tensor should be: its codes, from whose inputs, and the nodes with these inputs.
+    """What a tensor should be: its codes, from whose inputs, and the node with these inputs.
 
-    fed   None where not all inputs are known
+    alone   None where more than one node leads to the tensor, or none is known
     """
 
     values: np.ndarray
     judged_from: str = ""
-    fed: Fed | None = None
-
-    @cached_property
-    def alone(self) -> Alone | None:
-        """The node with its inputs; None where more than one leads to the tensor."""
-        if self.fed is None or len(self.fed.part.graph.nodes) != 1:
-            return None
-        return Alone(self.fed.part, self.fed.inputs)
+    alone: Alone | None = None
 
 
 @dataclass(eq=False)
@@ -69,13 +60,11 @@ class Seen:
     dumped   its tensors as they are, in the model's types
     meant    the same, but as the device must have had them where a dump is explained whole
     faulty   tensors that are not equal
-    tried    departing tensors that were run under other profiles
     """
 
     dumped: dict[str, np.ndarray] = field(default_factory=dict)
     meant: dict[str, np.ndarray] = field(default_factory=dict)
     faulty: set[str] = field(default_factory=set)
-    tried: int = 0
 
 
 def judge(reference: Reference, pairs: Sequence[Pair]) -> Iterator[Judged]:
@@ -139,18 +128,8 @@ def _by_model(reference: Reference, pair: Pair, blank: Judged, seen: Seen) -> Ju
     best, cause = _best(reference, pair, candidates)
     _remember(seen, pair, actual, best.values if cause.whole else actual)
     own = figures(best.values, actual, pair.wanted.quantization)
-    left = _left(best, actual, seen)
-    judged = replace(blank, own=own, judged_from=best.judged_from, verdict=DEPARTS, cause=cause,
-                     left=left)  # fmt: skip
+    judged = replace(blank, own=own, judged_from=best.judged_from, verdict=DEPARTS, cause=cause)
     return _with_place(judged, best, pair)
-
-
-def _left(best: Expectation, actual: np.ndarray, seen: Seen) -> Mapping[str, int]:
-    """What other profiles leave of a departing tensor; of the first few tensors alone."""
-    if best.fed is None or seen.tried == TRIED:
-        return {}
-    seen.tried += 1
-    return left_by_profile(best.fed, actual)
 
 
 def _best(
@@ -182,7 +161,8 @@ def _expectations(reference: Reference, name: str, seen: Seen) -> Iterator[Expec
             if meant is not None:
                 yield meant
         inputs = {i: reference.values[i] for i in part.inputs if i in reference.values}
-        yield Expectation(reference.values[name], "A's inputs", _fed(part, inputs))
+        alone = Alone(part, inputs) if _is_alone(part, inputs) else None
+        yield Expectation(reference.values[name], "A's inputs", alone)
     else:
         yield Expectation(reference.values[name])
 
@@ -199,13 +179,14 @@ def _made(reference: Reference, part: Part, known: Arrays) -> Expectation | None
         values = part.run(inputs)
     except (ModelError, TypeError, ValueError):
         return None
+    alone = Alone(part, inputs) if _is_alone(part, inputs) else None
     between = [node.name for node in part.graph.nodes[:-1]]
     through = f", through {', '.join(between)}, which B does not show" if between else ""
-    return Expectation(values, ", ".join(whose) + through, _fed(part, inputs))
+    return Expectation(values, ", ".join(whose) + through, alone)
 
 
-def _fed(part: Part, inputs: Arrays) -> Fed | None:
-    return Fed(part, inputs) if set(part.inputs) <= inputs.keys() else None
+def _is_alone(part: Part, inputs: Arrays) -> bool:
+    return len(part.graph.nodes) == 1 and set(part.inputs) <= inputs.keys()
 
 
 def _cause(reference: Reference, pair: Pair, expected: Expectation) -> Cause:
@@ -236,13 +217,14 @@ def _remember(seen: Seen, pair: Pair, actual: np.ndarray, meant: np.ndarray) -> 
     """Keep B's tensor for the nodes that read it, where the model's type can hold it."""
     dtype = np.dtype(pair.wanted.dtype)
     name = pair.wanted.name
-    if _holds(dtype, actual):
+    if holds(dtype, actual):
         seen.dumped[name] = seen.meant[name] = actual.astype(dtype)
-    if meant is not actual and _holds(dtype, meant):
+    if meant is not actual and holds(dtype, meant):
         seen.meant[name] = meant.astype(dtype)
 
 
-def _holds(dtype: np.dtype, values: np.ndarray) -> bool:
+def holds(dtype: np.dtype, values: np.ndarray) -> bool:
+    """Whether a type of integers can hold all values; any other type does."""
     if dtype.kind not in "iu" or not values.size:
         return True
     limits = np.iinfo(dtype)

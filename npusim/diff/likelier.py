@@ -1,4 +1,4 @@
-"""Does another profile explain what departs? Its nodes run again under each, on the same inputs."""
+"""Does another profile explain a device better? Nodes run again under each, on its own inputs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,77 +13,93 @@ from ..neural_art.stored import PROFILE as NEURAL_ART
 from ..neural_art.stored import family
 from ..profiles import PROFILES
 from .causes.neural_art import SHIFTS
-from .replay import Fed, Part
-from .report import Judged
+from .replay import Part, leading_to
 
 TRIED = 8
-"""So many of the tensors that depart are run again under every profile."""
+"""So many of the tensors that depart, and of the others, are made again under every profile."""
 EXPLAINED = 0.1
 """Share of a tensor's differing elements that a profile which explains it may leave."""
 
+Arrays = Mapping[str, np.ndarray]
+Counts = Mapping[str, int]
+
 
 class Likelier(NamedTuple):
-    """Profiles that explain departing tensors as well as each other, and better than A's own.
+    """Profiles that explain a device as well as each other, and better than the model's own.
 
     profiles   their names
     explained  departing tensors that they explain
-    tried      departing tensors that were run again
-    differing  elements of all of these that A's profile does not give
-    left       elements of all of these that they do not give
+    departing  departing tensors that were made again
+    differing  elements of those, and of others that were made again, that the own profile does not
+               give
+    left       elements of the same that they do not give
     """
 
     profiles: tuple[str, ...]
     explained: int
-    tried: int
+    departing: int
     differing: int
     left: int
 
     def __str__(self) -> str:
-        """ "neural-art, s0 tried for each layer, leaves 3 of 157 elements, and explains .." """
         names = " or ".join(self.profiles)
-        how = ", s0 tried for each layer" if NEURAL_ART in self.profiles else ""
-        given = f"explains {self.explained} of {self.tried} departing tensors"
-        return f"{names}{how}, {given}: {self.left:,} elements differ, not {self.differing:,}"
+        how = ", s0 tried for each layer," if NEURAL_ART in self.profiles else ""
+        plural = "s" if self.departing > 1 else ""
+        given = f"explains {self.explained} of {self.departing} departing tensor{plural}"
+        return f"{names}{how} {given}: {self.left:,} elements differ, not {self.differing:,}"
 
 
-def left_by_profile(fed: Fed, actual: np.ndarray) -> Mapping[str, int]:
-    """Profile -> how many elements it does not give; without those that cannot run the nodes."""
+def likelier(
+    graph: Graph, departing: Sequence[str], others: Sequence[str], known: Arrays
+) -> Likelier | None:
+    """The profiles that explain at least half of what departs, and leave half of it at most.
+
+    departing, others   tensors of the device that depart, and that do not, by name
+    known               tensors by name in the graph's types: the device's
+    returns             None where no profile does
+    """
+    made = [_left(graph, name, known) for name in departing[:TRIED]]
+    if not any(made):
+        return None
+    departs = [counts for counts in made if counts]
+    rest = [counts for name in others[:TRIED] if (counts := _left(graph, name, known))]
+    best: tuple[int, int] = (0, 0)
+    fitting: list[str] = []
+    for profile in PROFILES:
+        if profile == graph.profile or not all(profile in c for c in (*departs, *rest)):
+            continue
+        explained = sum(c[profile] <= EXPLAINED * c[graph.profile] for c in departs)
+        score = -explained, sum(c[profile] for c in (*departs, *rest))
+        if score <= best:
+            fitting = [*fitting, profile] if score == best else [profile]
+            best = score
+    differing = sum(c[graph.profile] for c in (*departs, *rest))
+    if not fitting or -2 * best[0] < len(departs) or 2 * best[1] > differing:
+        return None
+    return Likelier(tuple(fitting), -best[0], len(departs), differing, best[1])
+
+
+def _left(graph: Graph, tensor: str, known: Arrays) -> Counts:
+    """Profile -> elements of a tensor that it does not give; without those that cannot make it."""
+    part = leading_to(graph, tensor, known.keys() - {tensor})
+    if not known.keys() >= {tensor, *part.inputs}:
+        return {}
     found = {}
-    for name in PROFILES:
+    for profile in PROFILES:
         counts = [
-            int(np.count_nonzero(made != actual))
-            for part in _parts(fed.part.graph, name)
-            if (made := _made(fed, part)) is not None
+            int(np.count_nonzero(made != known[tensor]))
+            for other in _parts(part.graph, profile)
+            if (made := _made(other, known)) is not None
         ]
         if counts:
-            found[name] = min(counts)
-    return found
-
-
-def likelier(tensors: Sequence[Judged]) -> Likelier | None:
-    """The profiles that explain most of the departing tensors; None where none explains half."""
-    tried = [t for t in tensors if t.left]
-    names = [name for name in PROFILES if all(name in t.left for t in tried)]
-    if not tried:
-        return None
-    own = [t.own.differing if t.own else 0 for t in tried]
-    scores = {
-        name: (
-            -sum(t.left[name] <= EXPLAINED * n for t, n in zip(tried, own, strict=True)),
-            sum(t.left[name] for t in tried),
-        )
-        for name in names
-    }
-    best = min(scores.values(), default=(0, 0))
-    if -2 * best[0] < len(tried) or not best[0]:
-        return None
-    fitting = tuple(name for name, score in scores.items() if score == best)
-    return Likelier(fitting, -best[0], len(tried), sum(own), best[1])
+            found[profile] = min(counts)
+    return found if graph.profile in found else {}
 
 
 def _parts(graph: Graph, profile: str) -> Iterator[Part]:
     """The nodes under a profile, as it has them and with every s0 that one alone may have."""
     if profile == graph.profile:
+        yield Part(graph)
         return
     other = replace(graph, profile=profile, accumulator=None)
     given: list[Parameters | None] = [None]
@@ -96,8 +112,8 @@ def _parts(graph: Graph, profile: str) -> Iterator[Part]:
             continue
 
 
-def _made(fed: Fed, part: Part) -> np.ndarray | None:
+def _made(part: Part, known: Arrays) -> np.ndarray | None:
     try:
-        return part.run(fed.inputs)
+        return part.run(known)
     except (TypeError, ValueError):
         return None

@@ -8,7 +8,6 @@ from typing import Any
 
 from .figures import Figures
 from .gate import Excess, Limit
-from .likelier import likelier
 from .report import Judged, Report
 
 FIGURES = ("elements", "differing", "share", *[f.name for f in fields(Figures)][2:])
@@ -21,7 +20,7 @@ COLUMNS = (
 
 def as_dict(report: Report, gate: tuple[Limit, ...], stopped: list[Excess]) -> dict[str, Any]:
     """Everything but the pictures, as JSON's types; infinity and NaN become null."""
-    first, better = report.first, likelier(report.tensors)
+    first, better = report.first, report.likelier
     facts = {
         "a": asdict(report.a),
         "b": asdict(report.b),
@@ -54,7 +53,7 @@ def _tensor(tensor: Judged) -> dict[str, Any]:
     facts = {
         name: getattr(tensor, name)
         for name in ("name", "node", "op", "shape", "dtype", "matched", "file", "read_as",
-                     "verdict", "judged_from", "left", "stated", "reason")
+                     "verdict", "judged_from", "stated", "reason")
     }  # fmt: skip
     facts |= {"total": _figures(tensor.total), "own": _figures(tensor.own)}
     cause = tensor.cause

@@ -9,7 +9,6 @@ from .figures import Figures
 from .gate import Excess, Limit
 from .heat import Map, png
 from .histogram import Bar
-from .likelier import likelier
 from .report import DEPARTS, EQUAL, FOLLOWS, INHERITED, UNFIT, VERDICTS, Judged, Party, Report
 from .style import STYLE
 from .table import few, number, verdict_lines, where
@@ -59,10 +58,9 @@ def _top(report: Report, gate: tuple[Limit, ...], stopped: Sequence[Excess]) -> 
         text = first.reason or (first.cause.sentence if first.cause else VERDICTS[first.verdict])
         maker = f" <span class='soft'>({escape(first.node)})</span>" if first.node else ""
         yield f'<p class="lead">{escape(_capital(text))}.{maker}</p>'
-    better = likelier(report.tensors)
-    if better is not None:
+    if report.likelier is not None:
         command = f"; try <code>{escape(report.again)}</code>" if report.again else ""
-        yield f"<p>Likelier: profile {escape(str(better))}{command}</p>"
+        yield f"<p>Likelier: profile {escape(str(report.likelier))}{command}</p>"
     for line in verdict_lines(report, gate, stopped):
         yield f'<p class="soft">{escape(line)}</p>'
     yield f'<div class="sides">{_side("A", report.a)}{_side("B", report.b)}</div>'

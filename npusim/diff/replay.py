@@ -41,14 +41,6 @@ class Part:
         return y
 
 
-@dataclass(frozen=True, eq=False)
-class Fed:
-    """Nodes with the inputs they are run on, by name, in the graph's types."""
-
-    part: Part
-    inputs: Arrays
-
-
 def leading_to(graph: Graph, tensor: str, known: Iterable[str]) -> Part:
     """The nodes from the nearest known tensors, or the graph's inputs, to a tensor.
 

@@ -1,12 +1,12 @@
 """What a comparison found: one verdict per tensor, and what was assumed on the way."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .causes import Cause
 from .figures import Figures
 from .heat import Map
 from .histogram import Bar
+from .likelier import Likelier
 from .places import Place
 
 EQUAL = "equal"
@@ -36,8 +36,6 @@ class Judged:
     own              B against what A's model makes of B's inputs; None where that is not known
     judged_from      whose inputs `own` was computed from; "" without
     cause            of a departure; None for other verdicts
-    left             profile -> elements that it does not give where A's was replaced by it; of the
-                     first departures alone
     stated           what the two sides say about the node that is not the same
     place            where B differs, by `own` where it departs, else by `total`
     maps             pictures of that
@@ -58,7 +56,6 @@ class Judged:
     own: Figures | None = None
     judged_from: str = ""
     cause: Cause | None = None
-    left: Mapping[str, int] = field(default_factory=dict)
     stated: tuple[str, ...] = ()
     place: Place | None = None
     maps: tuple[Map, ...] = ()
@@ -91,6 +88,7 @@ class Report:
     missing   tensors of side A that side B does not have
     extra     tensors or files of side B that are no tensor of side A
     notes     what was assumed
+    likelier  profiles that explain B better than A's; None where there are none
     again     the command that compares by a likelier profile; "" without
     """
 
@@ -101,6 +99,7 @@ class Report:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     notes: tuple[str, ...]
+    likelier: Likelier | None = None
     again: str = ""
 
     @property

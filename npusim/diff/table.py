@@ -10,7 +10,6 @@ from ..columns import Column, fitted
 from ..describe_page import PIPE_WIDTH
 from .figures import Figures
 from .gate import Excess, Limit
-from .likelier import likelier
 from .report import DEPARTS, EQUAL, FOLLOWS, INHERITED, UNFIT, Judged, Party, Report
 
 TEXT_WIDTH = 80
@@ -171,9 +170,8 @@ def facts(tensor: Judged) -> Iterator[tuple[str, str]]:
 
 
 def _likelier(report: Report) -> Iterator[str]:
-    found = likelier(report.tensors)
-    if found is not None:
-        yield f"likelier: profile {found}{'; try' if report.again else ''}"
+    if report.likelier is not None:
+        yield f"likelier: profile {report.likelier}{'; try' if report.again else ''}"
 
 
 def _remarks(report: Report) -> Iterator[str]:
