@@ -14,7 +14,7 @@ from .fit import Wanted
 from .judge import Reference, holds, judge
 from .likelier import Likelier, likelier
 from .matching import Matching, Pair, match
-from .report import DEPARTS, EQUAL, INHERITED, Judged, Party, Report
+from .report import DEPARTS, EQUAL, INHERITED, Judged, Party, Report, label
 from .sides import Side
 from .stated import stated
 
@@ -50,6 +50,7 @@ def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None
         model="" if graph is None else graph.name,
         tensors=tuple(judged),
         missing=tuple(w.name for w in matching.missing),
+        absent={w.name: label(w.name, w.node) for w in matching.missing},
         extra=tuple(d.file or d.name for d in matching.extra),
         notes=(*notes, *told.get("", ())),
         likelier=None if graph is None else _likelier(graph, values, matching.pairs, judged),

@@ -47,7 +47,7 @@ def _title(report: Report) -> str:
     first = report.first
     if first is None:
         return f"All {len(report.tensors)} tensors are equal"
-    return f"{first.name} departs first"
+    return f"{first.label} departs first"
 
 
 def _top(report: Report, gate: tuple[Limit, ...], stopped: Sequence[Excess]) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _chain(report: Report) -> Iterator[str]:
     yield "<h2>From input to output</h2>"
     yield '<ol class="chain">'
     for k, t in enumerate(report.tensors):
-        label = escape(f"{t.name}: {t.verdict}")
+        label = escape(f"{t.label}: {t.verdict}")
         yield f'<li><a class="{t.verdict}" href="#t{k}" title="{label}">{k}</a></li>'
     yield "</ol>"
     yield '<ul class="legend small soft">'
@@ -96,7 +96,7 @@ def _departures(report: Report) -> Iterator[str]:
     if len(departures) > 1:
         yield '<ul class="notes">'
         for text, names in report.reasons.items():
-            listed = f"<span class='code'>{escape(few(names))}</span>"
+            listed = f"<span class='code'>{escape(report.in_short(few(names)))}</span>"
             yield f"<li>{escape(_capital(text))}: {listed}</li>"
         yield "</ul>"
     for k, tensor in departures[:SHOWN]:
@@ -204,7 +204,7 @@ def _table(report: Report) -> Iterator[str]:
         cells = [*_cells(t.total), own] if t.total else [""] * (len(heads) - 2)
         link = f'<a href="#t{k}">' if t.verdict != EQUAL else f'<a id="t{k}">'
         row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        yield f'<tr><td class="code">{link}{escape(t.name)}</a></td>{row}<td>{t.verdict}</td></tr>'
+        yield f'<tr><td class="code">{link}{escape(t.label)}</a></td>{row}<td>{t.verdict}</td></tr>'
     yield "</tbody></table></div>"
     yield '<p class="soft small">Side B against side A; max and mean in codes, rmse and mae in '
     yield "real units. own: elements that differ from what A's model makes of B's inputs.</p>"
