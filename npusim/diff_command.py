@@ -187,17 +187,19 @@ def _again(report: Report, opened: Opened, arguments: argparse.Namespace) -> str
         return ""
     assert opened.graph is not None
     model = arguments.a if opened.a.graph is not None else arguments.model
-    words = ["npusim", "diff", str(model), str(arguments.b), "--profile", found.profiles[0]]
-    words += _repeated(arguments)
-    if opened.a.graph is None:
-        words += _inputs_again(opened, arguments)
-    if found.profiles[0] == NEURAL_ART:
-        words += ["--write-parameters", "parameters.json"]
+    inputs = [] if opened.a.graph is not None else _inputs_again(opened, arguments)
+    return under(found.profiles[0], model, arguments.b, [*repeated(arguments), *inputs])
+
+
+def under(profile: str, model: Path, dump: Path, options: Sequence[str]) -> str:
+    """The command that compares a dump with what a model gives under a profile."""
+    words = ["npusim", "diff", str(model), str(dump), "--profile", profile, *options]
+    words += ["--write-parameters", "parameters.json"] if profile == NEURAL_ART else []
     return shlex.join(words)
 
 
-def _repeated(arguments: argparse.Namespace) -> Iterator[str]:
-    """The options that say how the model and B are read, as they were given."""
+def repeated(arguments: argparse.Namespace) -> Iterator[str]:
+    """The options that say how a model and its dump are read, as they were given."""
     for option in ("input", "random", "mean", "std", "order", "dump_layout", "layout"):
         value = getattr(arguments, option)
         if value is not None:

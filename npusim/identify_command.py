@@ -10,9 +10,11 @@ from .command_line import DONE, JSON, NEGATIVE, PIXELS, SOURCES, Command, load_m
 from .commands import model_inputs
 from .diff import Side, open_path
 from .diff.fit import LAYOUTS
+from .diff_command import repeated, under
 from .graph import Graph
 from .identify import Report, Suggestion, identify, suggest
 from .identify.listing import as_dict
+from .neural_art.stored import PROFILE as NEURAL_ART
 from .tensor_files import write_outputs
 
 MANUAL = """\
@@ -67,6 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
         from .identify.table import page  # rich is loaded only where it is used
 
         print(page(report, suggestion), end="")
+        if any(device.startswith(NEURAL_ART) for device in report.consistent):
+            options = list(repeated(arguments))
+            print("to find what to give each layer:")
+            print(f"  {under(NEURAL_ART, arguments.model, arguments.dump, options)}")
     return DONE if report.explained else NEGATIVE
 
 

@@ -132,3 +132,21 @@ def test_parameters_are_of_neural_art_alone(work):
         2, "", "npusim: --write-parameters: B must be judged by a model with profile neural-art, "
                "got profile tflm\n",
     )  # fmt: skip
+
+
+def test_identify_leads_to_the_parameters(work):
+    code, out, _ = work("identify", "board", "--model", "digits.h5")
+    assert code == 0
+    line = out.splitlines()[-1]
+    assert line == ("  npusim diff digits.h5 board --profile neural-art --write-parameters "
+                    "parameters.json")  # fmt: skip
+    work(*shlex.split(line)[1:])
+    with open("parameters.json", encoding="utf-8") as file:
+        assert json.load(file) == GIVEN
+
+
+def test_identify_of_another_device_has_no_such_hint(work, tmp_path):
+    graph = models.digits_cnn()
+    write_trace(tmp_path / "same", dict(npusim.Session(graph).trace(images())), graph)
+    _, out, _ = work("identify", "same", "--model", "digits.h5")
+    assert "npusim diff" not in out
