@@ -54,6 +54,13 @@ rules. One early fault then does not hide the rest:
 Columns: differ, share; max and mean of the differences in codes; bias, +1
 where all are upwards; own, elements that differ from what B's inputs give.
 
+What departs is also made under every other profile, on Neural-ART with every
+s0. A profile that explains it better is named, with the command to compare by
+it; --write-parameters then writes all that the board has to be given.
+
+Tensors with names of more than 24 characters are called by the nodes that make
+them; --json and --csv have the whole names.
+
 --gate lets a device that is known to differ pass: every tensor may differ, from
 what B's inputs give, by that much (total_max_lsb: from A's tensor).
 """
@@ -64,6 +71,8 @@ examples:
   npusim diff golden.h5 dumps/ --model model.tflite --html report.html
   npusim diff golden.h5 other.h5 --model model.tflite --json | jq .first
   npusim diff model.tflite board/ --gate max_lsb=1,share=0.04
+  npusim diff model.tflite board/ --profile neural-art \\
+              --write-parameters board.json
 
 """
 

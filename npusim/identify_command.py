@@ -40,7 +40,8 @@ with the number of elements that decided, and the profiles that combine it.
 
 --suggest-input writes an input that tells apart what is left: run it on the
 device, dump again, and identify that dump. --profile and --accumulator do not
-count here: all are tried.
+count here: all are tried. Where it is Neural-ART, the command that finds what
+to give each layer stands at the end.
 """
 
 EXAMPLES = """\
