@@ -15,6 +15,7 @@ from .graph import Graph
 from .identify import Report, Suggestion, identify, suggest
 from .identify.listing import as_dict
 from .neural_art.stored import PROFILE as NEURAL_ART
+from .neural_art.stored import RULE
 from .tensor_files import write_outputs
 
 MANUAL = """\
@@ -70,11 +71,20 @@ def run(arguments: argparse.Namespace) -> int:
         from .identify.table import page  # rich is loaded only where it is used
 
         print(page(report, suggestion), end="")
-        if any(device.startswith(NEURAL_ART) for device in report.consistent):
+        if _is_neural_art(report):
             options = list(repeated(arguments))
             print("to find what to give each layer:")
             print(f"  {under(NEURAL_ART, arguments.model, arguments.dump, options)}")
     return DONE if report.explained else NEGATIVE
+
+
+def _is_neural_art(report: Report) -> bool:
+    """Whether Neural-ART explains every node, or alone explains those of an operator."""
+    alone = any(
+        kind.rules and all(rule.name.startswith(RULE) for rule in kind.rules)
+        for kind in report.kinds
+    )
+    return alone or any(device.startswith(NEURAL_ART) for device in report.consistent)
 
 
 def _inputs(graph: Graph, arguments: argparse.Namespace) -> dict[str, np.ndarray]:

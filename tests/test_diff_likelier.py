@@ -145,6 +145,20 @@ def test_identify_leads_to_the_parameters(work):
         assert json.load(file) == GIVEN
 
 
+def test_identify_leads_there_with_ties_that_no_device_has_throughout(work, tmp_path):
+    given = {"*": {"ties": ["up", "even", "away"]}, **GIVEN, "mean_0": {"ties": "even"}}
+    graph = settle(replace(models.digits_cnn(), profile="neural-art"), given)
+    traced = dict(npusim.Session(graph).trace(images(40)))
+    write_trace(tmp_path / "odd", traced, models.digits_cnn())
+    _, out, _ = work("identify", "odd", "--model", "digits.h5")
+    line = out.splitlines()[-1]
+    assert line.startswith("  npusim diff digits.h5 odd --profile neural-art")
+    work(*shlex.split(line)[1:])
+    code, out, _ = work("diff", "digits.h5", "odd", "--profile", "neural-art", "--parameters",
+                        "parameters.json")  # fmt: skip
+    assert (code, out.splitlines()[-1][:5]) == (0, "equal")
+
+
 def test_identify_of_another_device_has_no_such_hint(work, tmp_path):
     graph = models.digits_cnn()
     write_trace(tmp_path / "same", dict(npusim.Session(graph).trace(images())), graph)
