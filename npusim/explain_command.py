@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 import textwrap
 from shutil import get_terminal_size
 
@@ -89,8 +90,10 @@ def _print(e: Explanation) -> None:
 
 def _print_wrapped(line: str, indent: str) -> None:
     """A line as wide as the terminal, or as a page of text where there is none."""
-    width = max(get_terminal_size((PAGE_WIDTH, 24)).columns, len(indent) + NARROWEST)
-    text = textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False)
+    width = get_terminal_size().columns if sys.stdout.isatty() else PAGE_WIDTH
+    text = textwrap.fill(
+        line, max(width, len(indent) + NARROWEST), subsequent_indent=indent, break_on_hyphens=False
+    )
     print(text.replace(TIE, " "))
 
 

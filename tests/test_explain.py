@@ -307,6 +307,7 @@ def test_command_prints_steps(command):
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_command_keeps_to_the_terminal(command, width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     _, out, _ = command("--random", 1, "--element", "conv2d_0", 0, 1, 3, 0)
     widest = max(map(len, out.splitlines()))
     assert width - 15 < widest <= max(width, 60)
