@@ -17,7 +17,6 @@ import npusim
 from npusim import cli, models
 from npusim.describe import describe
 from npusim.describe_page import dimensions, page
-from npusim.profiles import PROFILES
 
 MODEL = Path(models.__file__).parent / "digits_cnn.h5"
 
@@ -126,21 +125,6 @@ def test_narrow_page_keeps_the_rounding_rules():
     text = page(describe(models.digits_cnn()), Console(width=80, color_system=None))
     header = next(line for line in text.splitlines() if line.startswith("node "))
     assert header.split() == ["node", "output", "type", "rounding", "MACs", "bound", "bits"]
-
-
-def test_help_fits_80_columns(npusim_command, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    names = ["inspect", "run", "convert", *(command.name for command in cli.COMMANDS)]
-    for words in ([], *([name] for name in names)):
-        code, out, err = npusim_command(*words, "--help")
-        assert (code, err) == (0, "")
-        assert [line for line in out.splitlines() if len(line) > 80] == []
-
-
-def test_help_names_every_profile(npusim_command):
-    _, out, _ = npusim_command("--help")
-    for profile in PROFILES.values():
-        assert f"  {profile.name:<16} {profile.reference}\n" in out
 
 
 def test_run_digest_is_that_of_the_codes(npusim_command, tmp_path, images, logits):

@@ -122,7 +122,9 @@ def test_long_name_makes_way_for_its_nodes(report):
     assert f"first departure: {first.node}\n" in text
     assert any(line.startswith(f"{first.node}  ") for line in text.splitlines())
     assert named.first.label == first.node
-    assert f"<h1>{first.node} departs first</h1>" in html(named)
+    whole = html(named)
+    assert f"<h1>{first.node} departs first</h1>" in whole
+    assert whole.count(long) == 1  # in the head of its card
     assert as_dict(named, (), [])["first"] == long
     assert long in csv_text(named)
 

@@ -100,11 +100,11 @@ def _departures(report: Report) -> Iterator[str]:
             yield f"<li>{escape(_capital(text))}: {listed}</li>"
         yield "</ul>"
     for k, tensor in departures[:SHOWN]:
-        yield from _card(k, tensor)
+        yield from _card(report, k, tensor)
     if len(departures) > SHOWN:
         yield f"<details><summary>{len(departures) - SHOWN} more departures</summary>"
         for k, tensor in departures[SHOWN:]:
-            yield from _card(k, tensor)
+            yield from _card(report, k, tensor)
         yield "</details>"
 
 
@@ -114,11 +114,11 @@ def _others(report: Report) -> Iterator[str]:
     if others:
         yield f"<details><summary>Where the {len(others)} other tensors differ</summary>"
         for k, tensor in others:
-            yield from _card(k, tensor)
+            yield from _card(report, k, tensor)
         yield "</details>"
 
 
-def _card(k: int, tensor: Judged) -> Iterator[str]:
+def _card(report: Report, k: int, tensor: Judged) -> Iterator[str]:
     quiet = "" if tensor.verdict in (DEPARTS, UNFIT) else " quiet"
     shape = " &times; ".join(map(str, tensor.shape))
     maker = f"made by {tensor.node} ({tensor.op})" if tensor.node else "an input"
@@ -135,7 +135,7 @@ def _card(k: int, tensor: Judged) -> Iterator[str]:
     if tensor.place is not None:
         yield f"<p>{escape(_capital(where(tensor)))}</p>"
     if tensor.judged is not None:
-        yield from _figures(tensor)
+        yield from _figures(tensor, report.in_short(tensor.judged_from))
     yield '<div class="pictures">'
     for picture in tensor.maps[:-1]:
         yield _picture(picture)
@@ -145,7 +145,7 @@ def _card(k: int, tensor: Judged) -> Iterator[str]:
     yield "</div></section>"
 
 
-def _figures(tensor: Judged) -> Iterator[str]:
+def _figures(tensor: Judged, judged_from: str) -> Iterator[str]:
     shown = tensor.judged if tensor.verdict == DEPARTS else tensor.total
     assert shown is not None
     cells = {
@@ -159,7 +159,7 @@ def _figures(tensor: Judged) -> Iterator[str]:
         "mae": f"{shown.mae:.3g}",
     }
     pairs = "".join(f"<div><dt>{k}</dt><dd>{escape(v)}</dd></div>" for k, v in cells.items())
-    whose = tensor.judged_from if tensor.verdict == DEPARTS else ""
+    whose = judged_from if tensor.verdict == DEPARTS else ""
     yield f'<dl class="figures">{pairs}</dl>'
     if whose:
         yield f'<p class="soft small">Judged from {escape(whose)}.</p>'
@@ -226,7 +226,8 @@ def _remarks(report: Report) -> Iterator[str]:
             notes.append(f"{label}: {', '.join(names)}")
     if notes:
         yield "<h2>What was assumed</h2>"
-        yield f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in notes)}</ul>'
+        listed = "".join(f"<li>{escape(report.in_short(note))}</li>" for note in notes)
+        yield f'<ul class="notes">{listed}</ul>'
 
 
 def _capital(text: str) -> str:
