@@ -19,6 +19,10 @@ from .sides import Side
 from .stated import stated
 
 NAMED = 5
+NO_MODEL = (
+    "no model: tensors behind the first departure are not judged by themselves, and no other "
+    "profile is tried; name it with --model"
+)
 
 
 def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None) -> Report:
@@ -39,9 +43,7 @@ def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None
                          "its shape")  # fmt: skip
     notes += said(matching, "B")
     reference = _reference(a.golden, graph, values)
-    if graph is None:
-        notes.append("no model: tensors behind the first departure are not judged by themselves, "
-                     "and no other profile is tried; name it with --model")  # fmt: skip
+    notes += [] if graph is not None else [NO_MODEL]
     told = stated(a.golden, b.golden)
     judged = [replace(t, stated=told.get(t.node, ())) for t in judge(reference, matching.pairs)]
     return Report(
