@@ -24,7 +24,7 @@ and has quantisation spoiled a channel?
 Without --input only what holds for every input is told: `bound` is the largest
 magnitude that any sum of a node can reach, `bits` the narrowest accumulator
 that holds it. With --input or --random the model runs, and for every node
-  least, greatest  of all exact sums on the way; `seen`, the bits that they need
+  least, greatest  of all exact sums on the way; `seen`, the bits they need
   overflows        how often a sum left the accumulator: after a product, in the
                    order kernel row, kernel column, input channel; the bias is
                    the start and counts
@@ -90,7 +90,7 @@ COMMAND = Command(
     "find accumulators that overflow, and spoiled channels",
     MANUAL,
     EXAMPLES,
-    "an accumulator overflowed, a clamp changed a code, or may; a channel is spoiled",
+    "a sum overflowed, a clamp changed a code, either is possible, or a channel is spoiled",
     {
         "": {
             "model": MODEL,

@@ -32,12 +32,19 @@ from .command_line import (
     counting_number,
     execute,
 )
+from .profiles import PROFILES
 
 MANUAL = """\
 Run INT8 neural networks bit for bit as a named reference does, on any machine.
 
 A model is a .tflite file or npusim's own .h5. What "bit for bit" means is the
-model's profile: tflm is TFLite Micro and CMSIS-NN.
+model's profile, tflm unless the file or --profile says otherwise:
+
+{profiles}
+
+`npusim diff` says where a device departs from a model, and which profile is
+likelier; `npusim identify` asks which arithmetic it uses; `npusim explain`
+shows one code step by step.
 """
 
 INSPECT = """\
@@ -49,6 +56,9 @@ sum can reach, whatever the input, and `bits` the narrowest accumulator that
 holds it. Where the accumulator is wide enough nothing can overflow; where it
 is not, the kernel that sums in the documented order is chosen, and the exit
 status is 1.
+
+Under profile neural-art every parameter is listed, given (by --parameters) or
+derived; of one that was given, and does not follow from the rest, what does.
 """
 
 INSPECT_EXAMPLES = """\
@@ -56,6 +66,7 @@ examples:
   npusim inspect model.tflite
   npusim inspect model.tflite --input-size 96
   npusim inspect model.tflite --accumulator 24:saturate
+  npusim inspect model.tflite --profile neural-art --parameters board.json
   npusim inspect model.tflite --json | jq .totals.macs
 
 """
@@ -153,7 +164,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command's grammar and manual."""
-    manual = Parser(prog="npusim", description=MANUAL, epilog="npusim COMMAND --help tells more")
+    profiles = "\n".join(f"  {p.name:<16} {p.reference}" for p in PROFILES.values())
+    about = MANUAL.format(profiles=profiles)
+    manual = Parser(prog="npusim", description=about, epilog="npusim COMMAND --help tells more")
     manual.add_argument("--version", action="version", version=f"npusim {__version__}")
     parsers = manual.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_inspect(parsers)

@@ -152,7 +152,8 @@ def _add_arithmetic(group: Any) -> None:
         help="8..64 bits; when a sum does not fit: wrap (default), saturate or error",
     )
     group.add_argument("--parameters", type=Path, metavar="FILE.json",
-                       help='of profile neural-art, such as {"*": {"ties": "up"}}')  # fmt: skip
+                       help='of profile neural-art, such as {"*": {"ties": "up"}}; npusim diff '
+                       "--write-parameters finds a board's")  # fmt: skip
     group.add_argument("--node-rule", type=node_rule, action="append", metavar="NODE=RULE",
                        help="another rule or profile for one node, such as "
                        "conv2d_0=single_rounding or add_0=xnnpack; "

@@ -3,6 +3,7 @@
 npusim inspect model.tflite
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
@@ -13,8 +14,8 @@ from .constants import with_biases
 from .cost import macs
 from .graph import Accumulator, Graph, Node, Tensor
 from .headroom import WEIGHTED, accumulator, accumulator_bound, accumulator_of, bits_needed
-from .neural_art.settle import settle
-from .neural_art.stored import Label, labelled, on_hardware
+from .neural_art.settle import otherwise, settle
+from .neural_art.stored import Label, in_words, labelled, on_hardware
 from .plan import build_plan
 from .rules import MOVING, arithmetic, is_silent, own_profile
 
@@ -119,7 +120,9 @@ class Description:
         facts = asdict(self)
         for layer, described in zip(self.layers, facts["layers"], strict=True):
             described["neural_art"] = {
-                p.name: {"values": p.values, "origin": p.origin} for p in layer.neural_art
+                p.name: {"values": p.values, "origin": p.origin}
+                | ({"by_rule": p.by_rule} if p.by_rule else {})
+                for p in layer.neural_art
             }
         return {**facts, "totals": totals}
 
@@ -160,7 +163,7 @@ def _layer(graph: Graph, node: Node, kernel: str) -> Layer:
         bound=bound,
         bits=None if bound is None else bits_needed(bound),
         kernel=kernel,
-        neural_art=tuple(labelled(graph, node)),
+        neural_art=tuple(_compared(graph, node)),
         instead_of=_instead_of(graph, node),
         profile=own_profile(node),
         accumulator=accumulator_of(graph, node) if summing else None,
@@ -188,3 +191,11 @@ def _port(tensor: Tensor) -> Port:
     if q is None or tensor.dtype == np.float32:
         return Port(tensor.name, tensor.shape, tensor.dtype, None, None)
     return Port(tensor.name, tensor.shape, tensor.dtype, float(q.scale[0]), int(q.zero_point[0]))
+
+
+def _compared(graph: Graph, node: Node) -> Iterator[Label]:
+    """A node's parameters; beside those given otherwise than they follow, what does."""
+    other = otherwise(graph, node)
+    for label in labelled(graph, node):
+        values = other.get(label.name)
+        yield label if values is None else label._replace(by_rule=in_words(label.name, values))

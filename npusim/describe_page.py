@@ -35,7 +35,7 @@ COLUMNS = (
     Column("bits", "right", lambda x: "" if x.bits is None else str(x.bits)),
     Column("kernel", "left", lambda x: x.kernel),
 )
-FIRST_TO_GO = ("op", "type", "rounding", "node", "bound", "weights", "kernel", "output", "MACs")
+FIRST_TO_GO = ("kernel", "weights", "op", "type", "node", "bound", "output", "MACs", "rounding")
 
 
 def page(
@@ -162,15 +162,25 @@ def _parameters(d: Description) -> Iterable[str]:
     for layer in d.layers:
         parts = []
         for origin in ("given", "derived"):
-            named = [f"{p.name}{TIE}{_values(p)}" for p in layer.neural_art if p.origin == origin]
+            named = [_named(p) for p in layer.neural_art if p.origin == origin]
             parts += [f"{origin}{TIE}{', '.join(named)}"] if named else []
         if parts:
             yield f"{layer.node}: {'; '.join(parts)}"
 
 
-def _values(p: Label) -> str:
+def _named(p: Label) -> str:
+    """ "s0 3"; "A_c 100 (not as derived: 4..7, 9 of 9 differ)" where it was given otherwise"""
+    text = f"{p.name}{TIE}{_values(p.name, p.values)}"
+    if not p.by_rule:
+        return text
+    count = sum(a != b for a, b in zip(p.values, p.by_rule, strict=True))
+    many = f", {count} of {len(p.values)} differ" if len(p.values) > 1 else ""
+    return f"{text} (not as derived: {_values(p.name, p.by_rule)}{many})"
+
+
+def _values(name: str, values: Sequence[int | str]) -> str:
     """One number, a range of many, parts of a kernel, or words."""
-    low, high = min(p.values), max(p.values)
-    if p.name in ("A_c", "BC_c"):
+    low, high = min(values), max(values)
+    if name in ("A_c", "BC_c"):
         return str(low) if low == high else f"{low}..{high}"
-    return ("+" if isinstance(p.values[0], int) else "/").join(map(str, p.values))
+    return ("+" if isinstance(values[0], int) else "/").join(map(str, values))

@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +27,11 @@ from .diff.fit import LAYOUTS
 from .diff.gate import Excess, Limit, excesses, parse_gate
 from .diff.inputs import inputs_in
 from .diff.listing import as_dict, csv_text
+from .diff.parameters import assembled
 from .golden import Golden, record
 from .golden.record import as_recorded, graph_hash
 from .graph import Graph
+from .neural_art.stored import PROFILE as NEURAL_ART
 
 MANUAL = """\
 Compare what a device computed (B) with what it should have computed (A), name
@@ -51,6 +54,13 @@ rules. One early fault then does not hide the rest:
 Columns: differ, share; max and mean of the differences in codes; bias, +1
 where all are upwards; own, elements that differ from what B's inputs give.
 
+What departs is also made under every other profile, on Neural-ART with every
+s0. A profile that explains it better is named, with the command to compare by
+it; --write-parameters then writes all that the board has to be given.
+
+Tensors with names of more than 24 characters are called by the nodes that make
+them; --json and --csv have the whole names.
+
 --gate lets a device that is known to differ pass: every tensor may differ, from
 what B's inputs give, by that much (total_max_lsb: from A's tensor).
 """
@@ -61,6 +71,8 @@ examples:
   npusim diff golden.h5 dumps/ --model model.tflite --html report.html
   npusim diff golden.h5 other.h5 --model model.tflite --json | jq .first
   npusim diff model.tflite board/ --gate max_lsb=1,share=0.04
+  npusim diff model.tflite board/ --profile neural-art \\
+              --write-parameters board.json
 
 """
 
@@ -87,6 +99,12 @@ OPTIONS: Options = {
     },
     "--csv": {"type": Path, "metavar": "FILE", "help": "write a line per tensor"},
     "--html": {"type": Path, "metavar": "FILE", "help": "write a page with maps"},
+    "--write-parameters": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "of profile neural-art: write what was given and what explains B, all that "
+        "--parameters takes",
+    },
     "--json": JSON,
 }
 
@@ -104,10 +122,14 @@ def run(arguments: argparse.Namespace) -> int:
     """`npusim diff`: NEGATIVE when the sides differ by more than the gate allows."""
     gate = parse_gate(arguments.gate) if arguments.gate is not None else ()
     opened = _open(arguments)
+    if arguments.write_parameters is not None:
+        _check_has_parameters(opened.graph)
     report = diff(opened.a, opened.b, opened.graph, arguments.dump_layout)
-    report = replace(report, notes=(*opened.notes, *report.notes))
+    report = replace(report, notes=(*opened.notes, *report.notes),
+                     again=_again(report, opened, arguments))  # fmt: skip
     stopped = list(excesses(report, gate))
     _write(report, gate, stopped, arguments)
+    _write_parameters(report, opened, arguments)
     passed = not stopped if gate else report.equal
     return DONE if passed else NEGATIVE
 
@@ -141,6 +163,76 @@ def _write(
         from .diff.table import page  # rich is loaded only where it is used
 
         print(page(report, gate, stopped), end="")
+
+
+def _write_parameters(report: Report, opened: Opened, arguments: argparse.Namespace) -> None:
+    """The parameters that B shows, as JSON for --parameters: a node a line."""
+    path = arguments.write_parameters
+    if path is None:
+        return
+    assert opened.graph is not None
+    found = assembled(opened.graph, report)
+    lines = ",\n".join(f" {json.dumps(node)}: {json.dumps(p)}" for node, p in found.items())
+    path.write_text(f"{{\n{lines}\n}}\n", "utf-8")
+    if not arguments.json:
+        nodes = "1 node" if len(found) == 1 else f"{len(found)} nodes"
+        print(f"{path}: parameters of {nodes}; give them with --parameters {path}")
+
+
+def _check_has_parameters(graph: Graph | None) -> None:
+    if graph is None or graph.profile != NEURAL_ART:
+        judged = "no model" if graph is None else f"profile {graph.profile}"
+        raise ValueError("--write-parameters: B must be judged by a model with profile "
+                         f"{NEURAL_ART}, got {judged}")  # fmt: skip
+
+
+def _again(report: Report, opened: Opened, arguments: argparse.Namespace) -> str:
+    """The command that judges B by a likelier profile; "" where there is none, or B names its own.
+
+    A golden file is replaced by its model: what it recorded is of its profile.
+    """
+    found = report.likelier
+    if found is None or opened.b.golden is not None:
+        return ""
+    assert opened.graph is not None
+    model = arguments.a if opened.a.graph is not None else arguments.model
+    inputs = [] if opened.a.graph is not None else _inputs_again(opened, arguments)
+    return under(found.profiles[0], model, arguments.b, [*repeated(arguments), *inputs])
+
+
+def under(profile: str, model: Path, dump: Path, options: Sequence[str]) -> str:
+    """The command that compares a dump with what a model gives under a profile."""
+    words = ["npusim", "diff", str(model), str(dump), "--profile", profile, *options]
+    words += ["--write-parameters", "parameters.json"] if profile == NEURAL_ART else []
+    return shlex.join(words)
+
+
+def repeated(arguments: argparse.Namespace) -> Iterator[str]:
+    """The options that say how a model and its dump are read, as they were given."""
+    for option in ("input", "random", "mean", "std", "order", "dump_layout", "layout"):
+        value = getattr(arguments, option)
+        if value is not None:
+            yield f"--{option.replace('_', '-')}"
+            yield from map(str, value if isinstance(value, list) else [value])
+    if arguments.input_size is not None:
+        yield from ("--input-size", "x".join(map(str, arguments.input_size)))
+    for node, rule in arguments.node_rule or ():
+        yield from ("--node-rule", f"{node}={rule}")
+
+
+def _inputs_again(opened: Opened, arguments: argparse.Namespace) -> Iterator[str]:
+    """What a golden file says of the inputs, and a model cannot know."""
+    golden, graph = opened.a.golden, opened.graph
+    assert golden is not None
+    assert graph is not None
+    if arguments.input_size is None:
+        size = _size(golden, load_model(arguments.model, arguments))
+        if size is not None:
+            yield from ("--input-size", "x".join(map(str, size)))
+    try:
+        inputs_in(opened.b, graph, arguments.dump_layout)
+    except ValueError:
+        yield from ("--input", "A_INPUT.npy")
 
 
 def _open(arguments: argparse.Namespace) -> Opened:

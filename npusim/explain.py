@@ -1,4 +1,4 @@
-"""One element of a weighted node, step by step: its sum, its rule, its code.
+"""One element of a node, step by step: its sum, its rule, its code.
 
 Every step is computed by the function of the reference that states it, so the last one is the code
 that a session gives; docs/arithmetic.md says where each rule comes from.
@@ -10,12 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import explain_add, explain_softmax
 from .affine import quantization, scale32, zero_point
 from .engine import Session
-from .explain_rule import Step, codes_by_rule, less, neural_art_steps, requantization_steps
-from .graph import Accumulator, Graph, Node
+from .explain_rule import (
+    Step,
+    codes_by_rule,
+    less,
+    neural_art_steps,
+    of_element,
+    requantization_steps,
+)
+from .graph import ABSENT, Accumulator, Graph, Node
 from .headroom import WEIGHTED, accumulator_of
-from .kernels.structs import REQUANTIZE, NeuralArt, Requantization, Rounding
+from .kernels.structs import REQUANTIZE, NeuralArt, Requantization
 from .neural_art.stored import RULE as NEURAL_ART
 from .neural_art.stored import labelled
 from .parameters import bias, bind
@@ -28,6 +36,8 @@ _SUMS: Mapping[str, tuple[Callable[..., np.ndarray], Callable[..., Iterator[np.n
     "depthwise_conv2d": (weighted.depthwise_conv2d_sums, weighted.depthwise_conv2d_products),
     "fully_connected": (weighted.fully_connected_sums, weighted.fully_connected_products),
 }
+EXPLAINED = (*WEIGHTED, "add", "softmax")
+"""Operators of which an element can be explained."""
 _HELD = {"wrap": "wrapped to", "saturate": "saturated at"}
 
 
@@ -40,9 +50,10 @@ class Explanation:
     rule               of the element: at the end of a row it may be another than the node's
     profile            that of the node: its own, else the graph's
     own                "profile" or "rule" where that is the node's own, and not the graph's
-    accumulator        of its sum; None for exact sums
+    accumulator        of its sum of products; None for exact sums, and where there are no products
     steps              the last one is its code
-    others             codes that other rules make of the same sum and M; empty on Neural-ART
+    others             codes that other rules make of the same sum and M, operands or row; empty on
+                       Neural-ART
     """
 
     node: str
@@ -80,37 +91,78 @@ class Place(NamedTuple):
 def explain(
     graph: Graph, inputs: Mapping[str, np.ndarray], node: str, element: Sequence[int]
 ) -> Explanation:
-    """Explain one element of the output of a node that sums products.
+    """Explain one element of the output of a node that sums products, of an add or of a softmax.
 
     inputs    by name, as `Session.run` takes them
     element   its coordinates in the node's output, the image first
-    raises    KeyError for an unknown node, ValueError for one that sums no products or an element
+    raises    KeyError for an unknown node, ValueError for one that is not explained or an element
               outside its output, ModelError as a session raises it
     """
     session = Session(graph, threads=1)
     graph, found = session.graph, session.graph.node(node)
-    if found.op not in WEIGHTED:
-        raise ValueError(f"{node}: must be {', '.join(WEIGHTED[:-1])} or {WEIGHTED[-1]} to be "
+    if found.op not in EXPLAINED:
+        raise ValueError(f"{node}: must be {', '.join(EXPLAINED[:-1])} or {EXPLAINED[-1]} to be "
                          f"explained, got {found.op}")  # fmt: skip
     image, place = _find(graph, found, inputs, element)
     values = dict(session.trace(_image(graph, inputs, image)))
-    tail = bind(graph, found)[1]
-    sums, products = _sum(graph, found, values[graph.tensors[found.inputs[0]].name], place)
-    if isinstance(tail, NeuralArt):
-        rule, kept, others = NEURAL_ART, None, {}
-        steps = [*_coefficients(graph, found, place.channel),
-                 *neural_art_steps(products, tail, place.channel)]  # fmt: skip
-    else:
-        assert isinstance(tail, Requantization)
-        r, acc = _of_channel(tail, place.channel), int(sums[-1].value)
-        rule, kept = REQUANTIZE[r.rounding.rule], accumulator_of(graph, found)
-        others = {name: code for name, code in codes_by_rule(acc, r).items() if name != rule}
-        steps = [_factor(graph, found, r, place.channel), *requantization_steps(acc, r)]
+    read = [_values(graph, i, values) for i in found.inputs]
+    made = {"add": _added, "softmax": _shared}.get(found.op, _summed)(graph, found, read, place)
     tensor = graph.tensors[found.outputs[0]].name
-    own = own_profile(found)
-    return Explanation(node, found.op, tensor, tuple(element), own or graph.profile, rule,
+    summing = found.op in WEIGHTED and made.rule != NEURAL_ART
+    kept, own = accumulator_of(graph, found) if summing else None, own_profile(found)
+    return Explanation(node, found.op, tensor, tuple(element), own or graph.profile, made.rule,
                        "profile" if own else "rule" if has_its_own(graph, found) else None,
-                       kept, (*sums, *steps), others)  # fmt: skip
+                       kept, made.steps, made.others)  # fmt: skip
+
+
+class Made(NamedTuple):
+    """How an element is made: its rule, the steps, and the codes of other rules."""
+
+    rule: str
+    steps: tuple[Step, ...]
+    others: Mapping[str, int]
+
+
+def _summed(graph: Graph, node: Node, read: Sequence[np.ndarray], at: Place) -> Made:
+    """Of a node that sums products."""
+    tail = bind(graph, node)[1]
+    sums, products = _sum(graph, node, read[0], at)
+    if isinstance(tail, NeuralArt):
+        steps = [*_coefficients(graph, node, at.channel),
+                 *neural_art_steps(products, tail, at.channel)]  # fmt: skip
+        return Made(NEURAL_ART, (*sums, *steps), {})
+    assert isinstance(tail, Requantization)
+    r, acc = of_element(tail, at.channel, len(tail.multiplier)), int(sums[-1].value)
+    rule = REQUANTIZE[r.rounding.rule]
+    others = {name: code for name, code in codes_by_rule(acc, r).items() if name != rule}
+    steps = [_factor(graph, node, r, at.channel), *requantization_steps(acc, r)]
+    return Made(rule, (*sums, *steps), others)
+
+
+def _added(graph: Graph, node: Node, read: Sequence[np.ndarray], at: Place) -> Made:
+    """Of an add, whose operands broadcast."""
+    y = graph.tensors[node.outputs[0]].shape
+    flat = at.row * y[-1] + at.channel
+    a, b = (int(np.broadcast_to(x, y).reshape(-1)[flat]) for x in read)
+    operands = explain_add.Operands(a, b, flat)
+    return Made(arithmetic(graph, node).rule, tuple(explain_add.add_steps(graph, node, operands)),
+                explain_add.other_codes(graph, node, operands))  # fmt: skip
+
+
+def _shared(graph: Graph, node: Node, read: Sequence[np.ndarray], at: Place) -> Made:
+    """Of a softmax."""
+    row = read[0].reshape(-1, read[0].shape[-1])[at.row]
+    steps = explain_softmax.softmax_steps(graph, node, row, at.channel)
+    return Made(arithmetic(graph, node).rule, tuple(steps),
+                explain_softmax.other_codes(graph, node, row, at.channel))  # fmt: skip
+
+
+def _values(graph: Graph, index: int, values: Mapping[str, np.ndarray]) -> np.ndarray:
+    """A tensor's codes; those of a constant are the graph's; nothing for an absent bias."""
+    data = None if index == ABSENT else graph.tensors[index].data
+    if data is not None or index == ABSENT:
+        return np.empty(0, np.int8) if data is None else data
+    return values[graph.tensors[index].name]
 
 
 def _find(
@@ -118,6 +170,8 @@ def _find(
 ) -> tuple[int, Place]:
     """The image (or declared batch) that holds an element, and its place there."""
     y, x = graph.tensors[node.outputs[0]].shape, graph.tensors[graph.inputs[0]]
+    if not y or not x.shape:
+        raise ValueError(f"{node.name}/{node.op}: must have dimensions to be explained, got none")
     shape = (len(inputs[x.name]) // x.shape[0] * y[0], *y[1:])
     inside = all(0 <= i < n for i, n in zip(element, shape, strict=False))
     if len(element) != len(shape) or not inside:
@@ -154,14 +208,6 @@ def _sum(graph: Graph, node: Node, x: np.ndarray, at: Place) -> tuple[list[Step]
         Step("products", how, total),
         Step("acc", f"bias + products{lost}", acc),
     ], each
-
-
-def _of_channel(r: Requantization, channel: int) -> Requantization:
-    """The tail of one element: its multiplier, and the rule of its place in the row."""
-    n, one = len(r.multiplier), slice(channel, channel + 1)
-    rule = r.rounding.rule if channel < n - n % r.rounding.block else r.rounding.rest
-    return r._replace(multiplier=r.multiplier[one], shift=r.shift[one], scale=r.scale[one],
-                      rounding=Rounding(rule, 1, rule))  # fmt: skip
 
 
 def _factor(graph: Graph, node: Node, r: Requantization, channel: int) -> Step:

@@ -2,17 +2,26 @@
 
 import argparse
 import json
+import sys
+import textwrap
+from shutil import get_terminal_size
 
 from .command_line import DONE, JSON, MODEL, PIXELS, SOURCES, Command, load_model
 from .commands import check_source, model_inputs
 from .explain import Explanation, explain
 from .explain_rule import Step
+from .headroom import WEIGHTED
+
+PAGE_WIDTH, NARROWEST, GAP = 80, 30, 2
+TIE = "\N{NO-BREAK SPACE}"
+"""Stands for a space at which no line is broken."""
 
 MANUAL = """\
-Show how one element of a convolution or fully connected layer comes about:
-bias, sum of products, accumulator, multiplier and shift, each rounding of the
-rule that the profile has for it, and its code; then what other rules make of
-the same sum. docs/arithmetic.md has every rule by hand.
+Show how one element of a convolution, fully connected layer, add or softmax
+comes about: bias, sum of products and accumulator, or operands, or exponential
+and sum of a row; multiplier and shift, each rounding of the rule that the
+profile has for it, and its code; then what other rules make of the same.
+docs/arithmetic.md has every rule by hand.
 
 The element is named by its node and its coordinates in the node's output, the
 image first: conv2d_0 0 3 4 7 is row 3, column 4, channel 7 of image 0.
@@ -66,26 +75,46 @@ COMMAND = Command(
 
 
 def _print(e: Explanation) -> None:
-    a = e.accumulator
-    sums = "exact sums" if a is None else f"accumulator {a.bits} bits, {a.overflow}"
-    print(f"{e.node}/{e.op}: element {e.element} of {e.tensor}")
-    profile, rule = (text + " of its own" * (e.own == what) for what, text in
-                     (("profile", e.profile), ("rule", e.rule)))  # fmt: skip
-    print(f"profile {profile}, rule {rule}, {sums}\n")
     names, values = [s.name for s in e.steps], [_shown(s) for s in e.steps]
     first, second = max(map(len, names)), max(map(len, values))
+    indent = " " * (first + second + 2 * GAP)
+    _print_wrapped(f"{e.node}/{e.op}: element {e.element} of {e.tensor}", "  ")
+    _print_wrapped(_arithmetic(e), "  ")
+    print()
     for step, value in zip(e.steps, values, strict=True):
-        print(f"{step.name:<{first}}  {value:>{second}}  {step.how}")
+        _print_wrapped(f"{step.name:<{first}}  {value:>{second}}  {step.how}", indent)
     if e.others:
-        print(f"\n{_others(e)}")
+        print()
+        _print_wrapped(_others(e), "  ")
+
+
+def _print_wrapped(line: str, indent: str) -> None:
+    """A line as wide as the terminal, or as a page of text where there is none."""
+    width = get_terminal_size().columns if sys.stdout.isatty() else PAGE_WIDTH
+    text = textwrap.fill(
+        line, max(width, len(indent) + NARROWEST), subsequent_indent=indent, break_on_hyphens=False
+    )
+    print(text.replace(TIE, " "))
+
+
+def _arithmetic(e: Explanation) -> str:
+    """ "profile tflm, rule double_rounding, accumulator 32 bits, wrap" """
+    profile, rule = (text + " of its own" * (e.own == what) for what, text in
+                     (("profile", e.profile), ("rule", e.rule)))  # fmt: skip
+    known = f"profile {profile}, rule {rule}"
+    if e.op not in WEIGHTED:
+        return known
+    a = e.accumulator
+    return f"{known}, {'exact sums' if a is None else f'accumulator {a.bits} bits, {a.overflow}'}"
 
 
 def _others(e: Explanation) -> str:
     """The rules that make another code of the same sum."""
-    codes = [f"{rule} {code}" for rule, code in e.others.items() if code != e.code]
+    what = {"add": "of these operands", "softmax": "of this row"}.get(e.op, "of this sum")
+    codes = [f"{rule}{TIE}{code}" for rule, code in e.others.items() if code != e.code]
     if not codes:
-        return "every other rule makes the same code of this sum"
-    return f"other codes of this sum: {', '.join(codes)}"
+        return f"every other rule makes the same code {what}"
+    return f"other codes {what}: {', '.join(codes)}"
 
 
 def _shown(step: Step) -> str:

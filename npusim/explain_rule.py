@@ -1,5 +1,6 @@
 """The steps from an accumulator to a code, rule by rule."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,13 +15,18 @@ _AWAY, _EVEN, _UP = (
     "to nearest, ties to even",
     "to nearest, ties up",
 )
-_BY_TIES = {TIES["away"]: _AWAY, TIES["even"]: _EVEN, TIES["up"]: _UP}
+BY_TIES = {TIES["away"]: _AWAY, TIES["even"]: _EVEN, TIES["up"]: _UP, TIES["floor"]: "down"}
+"""How a number of TIES rounds, in words."""
 _SECOND: Mapping[str, tuple[str, Callable[..., np.ndarray]]] = {
     "double_rounding": (_AWAY, arithmetic.divide_by_pot),
     "double_rounding_up": (_UP, arithmetic.divide_up_by_pot),
     "double_rounding_down": ("down", np.right_shift),
 }
 """The second rounding of rules that round twice."""
+
+
+_NAMES = re.compile(r"\b(acc32|acc|multiplier|shifted|shift|high|scaled|product|M32|M)\b")
+"""Steps that are an operand's own where there are two."""
 
 
 class Step(NamedTuple):
@@ -49,6 +55,25 @@ def requantization_steps(acc: int, r: Requantization) -> Iterator[Step]:
     yield Step("code", f"scaled{less(-r.zero_point)}, within {r.act_min}..{r.act_max}", code)
 
 
+def operand_steps(name: str, acc: int, r: Requantization) -> Iterator[Step]:
+    """From an operand of ADD to the common scale; every step has the operand's name behind its own.
+
+    acc   called `acc_<name>` by the steps before
+    r     of one element, with one rule
+    """
+    for step in _RULES[REQUANTIZE[r.rounding.rule]](acc, r):
+        how = _NAMES.sub(rf"\g<0>_{name}", step.how)
+        yield Step(f"{step.name}_{name}", how, step.value)
+
+
+def of_element(r: Requantization, place: int, length: int) -> Requantization:
+    """The tail of one element: its multiplier, and the rule of its place in a row of `length`."""
+    one = slice(place, place + 1) if len(r.multiplier) > 1 else slice(None)
+    rule = r.rounding.rule if place < length - length % r.rounding.block else r.rounding.rest
+    return r._replace(multiplier=r.multiplier[one], shift=r.shift[one], scale=r.scale[one],
+                      rounding=Rounding(rule, 1, rule))  # fmt: skip
+
+
 def codes_by_rule(acc: int, r: Requantization) -> dict[str, int]:
     """What every rule makes of an accumulator; r is of one channel."""
     alone = (r._replace(rounding=Rounding(k, 1, k)) for k in range(len(REQUANTIZE)))
@@ -67,13 +92,13 @@ def neural_art_steps(products: np.ndarray, r: NeuralArt, channel: int) -> Iterat
 
     r0, pieces = neural_art.reduced_sums(total, r), int(r.runs[:, 2].sum())
     made = "" if pieces == 1 else f", made in {pieces} pieces of {r.partial_bits} bits"
-    yield Step("r0", f"acc / 2^s0, {_BY_TIES[r.round0]}, in 16 bits{made}", int(r0[0]))
+    yield Step("r0", f"acc / 2^s0, {BY_TIES[r.round0]}, in 16 bits{made}", int(r0[0]))
     scaled = neural_art.shifted(r0 * int(r.a_c[channel]), r.s1, r.round1)
     r1 = int(neural_art.saturated(scaled, 16)[0])
-    yield Step("r1", f"r0 * A_c / 2^s1, {_BY_TIES[r.round1]}, in 16 bits", r1)
+    yield Step("r1", f"r0 * A_c / 2^s1, {BY_TIES[r.round1]}, in 16 bits", r1)
     one = slice(channel, channel + 1)
     code = neural_art.codes(r0, r._replace(a_c=r.a_c[one], bc_c=r.bc_c[one]))
-    how = f"(r1 * A2 + BC_c) / 2^s2, {_BY_TIES[r.round2]}, within {r.act_min}..{r.act_max}"
+    how = f"(r1 * A2 + BC_c) / 2^s2, {BY_TIES[r.round2]}, within {r.act_min}..{r.act_max}"
     yield Step("code", how, int(code[0]))
 
 

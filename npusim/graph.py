@@ -19,6 +19,8 @@ from .plurals import counted
 KINDS = ("constant", "input", "activation", "state")
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "float32", "bool")
 ABSENT = -1
+LIKE = 0.5
+"""How like a name another must be to be suggested, 0..1: as `difflib` counts equal letters."""
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -223,9 +225,15 @@ class Graph:
 
 
 def closest_names(name: str, known: Collection[str]) -> str:
-    """What a message says of the names there are: how many, and the three most like `name`."""
-    closest = get_close_matches(str(name), known, n=3, cutoff=0)
-    return f"closest of {len(known)}: {', '.join(closest)}" if closest else "there are none"
+    """What a message says of the names there are: how many, and up to three that are like `name`.
+
+    Where none is, the first three.
+    """
+    if not known:
+        return "there are none"
+    closest = get_close_matches(str(name), known, n=3, cutoff=LIKE)
+    which = "closest" if closest else "first"
+    return f"{which} of {len(known)}: {', '.join(closest or list(known)[:3])}"
 
 
 def _frozen(values: Any, dtype: Any) -> np.ndarray:

@@ -10,9 +10,12 @@ from .command_line import DONE, JSON, NEGATIVE, PIXELS, SOURCES, Command, load_m
 from .commands import model_inputs
 from .diff import Side, open_path
 from .diff.fit import LAYOUTS
+from .diff_command import repeated, under
 from .graph import Graph
 from .identify import Report, Suggestion, identify, suggest
 from .identify.listing import as_dict
+from .neural_art.stored import PROFILE as NEURAL_ART
+from .neural_art.stored import RULE
 from .tensor_files import write_outputs
 
 MANUAL = """\
@@ -38,7 +41,8 @@ with the number of elements that decided, and the profiles that combine it.
 
 --suggest-input writes an input that tells apart what is left: run it on the
 device, dump again, and identify that dump. --profile and --accumulator do not
-count here: all are tried.
+count here: all are tried. Where it is Neural-ART, the command that finds what
+to give each layer stands at the end.
 """
 
 EXAMPLES = """\
@@ -67,7 +71,20 @@ def run(arguments: argparse.Namespace) -> int:
         from .identify.table import page  # rich is loaded only where it is used
 
         print(page(report, suggestion), end="")
+        if _is_neural_art(report):
+            options = list(repeated(arguments))
+            print("to find what to give each layer:")
+            print(f"  {under(NEURAL_ART, arguments.model, arguments.dump, options)}")
     return DONE if report.explained else NEGATIVE
+
+
+def _is_neural_art(report: Report) -> bool:
+    """Whether Neural-ART explains every node, or alone explains those of an operator."""
+    alone = any(
+        kind.rules and all(rule.name.startswith(RULE) for rule in kind.rules)
+        for kind in report.kinds
+    )
+    return alone or any(device.startswith(NEURAL_ART) for device in report.consistent)
 
 
 def _inputs(graph: Graph, arguments: argparse.Namespace) -> dict[str, np.ndarray]:

@@ -15,8 +15,8 @@ from .command_line import DONE, JSON, MODEL, NEGATIVE, Command, load_model
 from .describe_page import PIPE_WIDTH, dimensions
 
 MANUAL = """\
-Find a model's weights in a compiled blob, as a compiler for Neural-ART writes it
-beside its C code, so that firmware can train them in place.
+Find a model's weights in a compiled blob, as a compiler for Neural-ART writes
+it beside its C code, so that firmware can train them in place.
 
 The model's own values are looked for under every layout that is known: plain in
 any order of axes; 1x1 kernels in pieces of 16 kernels by 128 channels, each

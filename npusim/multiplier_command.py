@@ -224,7 +224,7 @@ COMMAND = Command(
     "show a scale as multiplier and shift",
     MANUAL,
     EXAMPLES,
-    "M is so small that its multiplier is 0, or a way of computing it leaves none",
+    "M, in one way of computing it, is so small that its multiplier is 0",
     {
         "": {
             "numbers": {

@@ -120,6 +120,13 @@ def test_page_fits_the_terminal(width):
         assert ("left out to fit the terminal" in " ".join(lines[-2:])) == (width < 132)
 
 
+def test_narrow_page_keeps_the_rounding_rules():
+    """Kernels and counts of weights go first."""
+    text = page(describe(models.digits_cnn()), Console(width=80, color_system=None))
+    header = next(line for line in text.splitlines() if line.startswith("node "))
+    assert header.split() == ["node", "output", "type", "rounding", "MACs", "bound", "bits"]
+
+
 def test_run_digest_is_that_of_the_codes(npusim_command, tmp_path, images, logits):
     np.save(tmp_path / "x.npy", images)
     code, out, err = npusim_command("run", MODEL, "--input", tmp_path / "x.npy")

@@ -67,7 +67,7 @@ def test_unknown_constant_names_the_closest():
         find_constant(two_layers(bias=False), "head")
     assert caught.value.args[0] == (
         "graph draft: no weights or bias are called 'head'; "
-        "closest of 6: bias_4, conv2d_1, conv2d_0"
+        "first of 6: conv2d_0, conv2d_1, conv2d_1/bias"
     )
 
 

@@ -204,3 +204,14 @@ def test_evidence_counts_what_speaks_against_a_cause():
     assert cause.evidence == "it accounts for 1,597 of 1,600 differing elements"
     assert not cause.whole
     assert cause.explained == 1597 / 1600
+
+
+@pytest.mark.parametrize(
+    ("faulty", "words"),
+    [(1, "the only differing element"), (2, "all 2 differing elements")],
+)
+def test_evidence_counts_in_words(faulty, words):
+    expected = np.zeros((1, 40), np.int64)
+    actual = expected.copy()
+    actual[0, :faulty] = 1
+    assert words in explain(Case(expected, actual, "int8")).evidence

@@ -94,14 +94,39 @@ def test_table_fits_the_terminal(report, width):
     assert len(table) == len(tensors)
     assert max(map(len, table)) <= width
     assert all(
-        line.split()[0].endswith(t.name[-3:]) for line, t in zip(table, tensors, strict=True)
+        line.split()[0].endswith(t.label[-3:]) for line, t in zip(table, tensors, strict=True)
     )
     assert all(line == line.rstrip() for line in lines)
 
 
 def test_pipe_shows_names_whole(report):
     tensors = tuple(replace(t, name=f"{'very/' * 30}{t.name}") for t in report.tensors)
-    assert all(t.name in page(replace(report, tensors=tensors)) for t in tensors)
+    text = page(replace(report, tensors=tensors))
+    assert all(t.label in text for t in tensors)
+    assert any(len(t.label) > 150 for t in tensors)
+
+
+def test_long_name_makes_way_for_its_nodes(report):
+    """In the table and the page; programs and files of lines have the whole name."""
+    first = report.first
+    assert first.node
+    long = "model/" + "block/" * 20 + first.name
+    tensors = tuple(
+        replace(t, name=long if t.name == first.name else t.name,
+                judged_from=t.judged_from.replace(first.name, long))
+        for t in report.tensors
+    )  # fmt: skip
+    named = replace(report, tensors=tensors)
+    text = page(named, console=Console(width=400, color_system=None))
+    assert long not in text
+    assert f"first departure: {first.node}\n" in text
+    assert any(line.startswith(f"{first.node}  ") for line in text.splitlines())
+    assert named.first.label == first.node
+    whole = html(named)
+    assert f"<h1>{first.node} departs first</h1>" in whole
+    assert whole.count(long) == 1  # in the head of its card
+    assert as_dict(named, (), [])["first"] == long
+    assert long in csv_text(named)
 
 
 def test_table_of_equal_sides_says_so(equal):

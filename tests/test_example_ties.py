@@ -65,7 +65,7 @@ def test_judge_finds_the_rules_of_a_board(ties, folder, monkeypatch, capsys):
     np.savez(folder / "board.npz", x=np.zeros(3, np.int8), y=board)
     monkeypatch.setattr("sys.argv", ["ties.py", "judge", str(folder), str(folder / "board.npz")])
     capsys.readouterr()
-    ties.main()
+    assert ties.main() == 0
     assert capsys.readouterr().out.splitlines() == [
         "s0 is 4",
         "stage 1 (CONVACC, r0 = acc / 2^s0): ties go to the even number: -0.5 and 0.5 become 0, "
@@ -98,6 +98,49 @@ def test_verdict_says_when_nothing_fits(ties):
     assert len(lines) == 9
 
 
+def test_every_s0_that_the_layer_can_have_is_tried(ties, folder):
+    beyond = max(ties.SHIFTS) + 1
+    with pytest.raises(
+        npusim.ModelError, match=f"below 2.15, got 32768, with the s0 given, {beyond}$"
+    ):
+        ties.predict(folder / "model.tflite", ties.inputs(), beyond, ("away",) * 3)
+    found = ties.predict(folder / "model.tflite", ties.inputs(), max(ties.SHIFTS), ("away",) * 3)
+    assert len(np.unique(found)) > 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("judge", "ties", "y.bin"), "y.bin: no such file or directory"),
+        (("judge", "ties", "short.bin"), "short.bin: must hold 65536 int8, got 5 int8"),
+        (("judge", "absent", "long.bin"), "absent/model.tflite: must be a model file, got nothing"),
+        (("judge", "ties", "bad.npy"), "bad.npy: must be an array of .npy, got"),
+        (("write", "ties"), "ties: folder must be empty; remove its files or name another"),
+    ],
+)
+def test_command_refuses_in_a_line(ties, folder, words, message, monkeypatch, capsys):
+    monkeypatch.chdir(folder.parent)
+    np.zeros(5, np.int8).tofile("short.bin")
+    np.zeros(65536, np.int8).tofile("long.bin")
+    (folder.parent / "bad.npy").write_bytes(b"no array")
+    monkeypatch.setattr("sys.argv", ["ties.py", *words])
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    capsys.readouterr()
+    assert ties.main() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"ties.py: {message}")
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_command_ends_with_1_where_nothing_fits(ties, folder, monkeypatch, capsys):
+    np.zeros(65536, np.int8).tofile(folder / "y.bin")
+    monkeypatch.setattr(ties, "SHIFTS", (4,))
+    monkeypatch.setattr("sys.argv", ["ties.py", "judge", str(folder), str(folder / "y.bin")])
+    capsys.readouterr()
+    assert ties.main() == 1
+    assert "no hypothesis gives all 65536 outputs" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", ["y.npy", "y.bin", "y.npz"])
 def test_output_of_another_size_is_refused(ties, tmp_path, name):
     array = np.zeros(5, np.int8)
@@ -107,5 +150,5 @@ def test_output_of_another_size_is_refused(ties, tmp_path, name):
         np.save(tmp_path / name, array)
     else:
         array.tofile(tmp_path / name)
-    with pytest.raises(SystemExit, match="must hold"):
+    with pytest.raises(ValueError, match="must hold"):
         ties.read_output(tmp_path / name)

@@ -161,14 +161,100 @@ def test_real_numbers_are_quantised_as_a_run_does():
     assert explain(graph, {"image": x}, "fully_connected_0", (1, 4)).code == expected
 
 
+def sums_and_shares(**settings):
+    """Adds of two maps and of a map and a vector (rows of blocks with a rest); softmaxes."""
+    draft = Draft(seed=5)
+    x, y = draft.input((1, 3, 3, 20)), draft.input((1, 3, 3, 20))
+    ramp = np.arange(-60, 60, 6).reshape(1, 1, 1, 20).astype(np.int8)
+    vector = draft.constant("ramp", ramp, 0.02)
+    outputs = [
+        draft.node("add", [x, y], activation="none", affine={"scale": 0.07}),
+        draft.node("add", [vector, x], activation="relu6", affine={"scale": 0.03}),
+        *(draft.node("softmax", [x], beta=beta, affine={"scale": 1 / 256, "zero_point": -128})
+          for beta in (1.0, 9.0)),
+    ]  # fmt: skip
+    return draft.graph(*outputs, **settings)
+
+
+def explained_all(graph, seed=0):
+    """(node, explanation, the session's code) of random elements of every node."""
+    inputs, rng = codes(graph, IMAGES, seed), np.random.default_rng(seed)
+    values = dict(Session(graph, threads=1).trace(inputs))
+    for node in graph.nodes:
+        y = values[graph.tensors[node.outputs[0]].name]
+        for _ in range(ELEMENTS):
+            element = tuple(int(rng.integers(n)) for n in y.shape)
+            yield node, explain(graph, inputs, node.name, element), int(y[element])
+
+
+@pytest.mark.parametrize("profile", [name for name in PROFILES if name != "onnx"])
+def test_last_step_of_add_and_softmax_is_the_code(profile, isa):
+    found = list(explained_all(sums_and_shares(profile=profile)))
+    assert len(found) == 4 * ELEMENTS
+    assert [e.code for _, e, _ in found] == [code for *_, code in found]
+    assert len({code for *_, code in found}) > ELEMENTS
+
+
+@pytest.mark.parametrize("op", ["add", "softmax"])
+def test_other_codes_of_add_and_softmax_are_those_of_a_run(op):
+    graph = sums_and_shares()
+    found = [e for n, e, _ in explained_all(graph) if n.op == op]
+    rules = {"add": {"double_rounding_up", "single_rounding", "add_xnnpack", "add_x86"},
+             "softmax": {"softmax_x86"}}[op]  # fmt: skip
+    assert {frozenset(e.others) for e in found} == {frozenset(rules)}
+    for rule in rules:
+        nodes = tuple(replace(n, rule=rule) if n.op == op else n for n in graph.nodes)
+        session = Session(replace(graph, nodes=nodes), threads=1)
+        other = dict(session.trace(codes(graph, IMAGES)))
+        assert [int(other[e.tensor][e.element]) for e in found] == [e.others[rule] for e in found]
+
+
+@pytest.mark.parametrize("rule", ["double_rounding", "double_rounding_up", "single_rounding"])
+def test_steps_of_add_follow_from_each_other(rule):
+    graph = sums_and_shares()
+    adds = [replace(n, rule=rule) if n.op == "add" else n for n in graph.nodes]
+    found = [e for n, e, _ in explained_all(replace(graph, nodes=tuple(adds))) if n.op == "add"]
+    by = getattr(rounding, f"requantize_{rule}")
+    for e in found:
+        s = steps_of(e)
+        for name in ("a", "b"):
+            scaled = by(s[f"acc_{name}"], s[f"multiplier_{name}"], s[f"shift_{name}"])
+            assert s[f"scaled_{name}"] == scaled
+        assert s["acc"] == s["scaled_a"] + s["scaled_b"]
+        assert s["scaled"] == by(s["acc"], s["multiplier"], s["shift"])
+
+
+def test_steps_of_add_on_neural_art_follow_from_each_other():
+    graph = settle(sums_and_shares(profile="neural-art"), {"*": {"operand_rounding": "even"}})
+    found = [e for n, e, _ in explained_all(graph) if n.op == "add"]
+    assert {e.rule for e in found} == {"neural_art"}
+    for e in found:
+        s = steps_of(e)
+        for name in ("a", "b"):
+            part = s[name] * s[name.upper()], 2 ** s[f"{name}_shift"]
+            assert abs(s[f"product_{name}"] * part[1] - part[0]) <= part[1] / 2
+        assert s["acc"] == s["product_a"] + s["product_b"] + s["C"] * 2 ** s["c_shift"]
+
+
+def test_steps_of_softmax_approximate_what_they_say():
+    for node, e, _ in explained_all(sums_and_shares()):
+        s = steps_of(e)
+        if node.op == "softmax" and "exp" in s:
+            assert s["exp"] / 2**31 == pytest.approx(np.exp(s["scaled"] / 2**26), abs=1e-6)
+            shifted = s["sum"] * 2.0 ** (s["headroom"] - 31)
+            assert s["reciprocal"] / 2**31 == pytest.approx(1 / shifted, abs=1e-6)
+    far = [e for n, e, _ in explained_all(sums_and_shares()) if steps_of(e).get("diff_min", 0)]
+    assert {e.code for e in far if "exp" not in steps_of(e)} == {-128}
+
+
 @pytest.mark.parametrize(
     ("node", "element", "message"),
     [
         ("conv2d_0", (0, 8, 1, 1), "conv2d_0/conv2d: element must lie in (2, 8, 8, 24), "
                                    "got (0, 8, 1, 1)"),
         ("conv2d_0", (0, 1), "conv2d_0/conv2d: element must lie in (2, 8, 8, 24), got (0, 1)"),
-        ("mean_0", (0, 3), "mean_0: must be conv2d, depthwise_conv2d or fully_connected to be "
-                           "explained, got mean"),
+        ("mean_0", (0, 3), "mean_0: must be conv2d, depthwise_conv2d, fully_connected, add or "
+                           "softmax to be explained, got mean"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_explained_is_refused(node, element, message):
@@ -203,10 +289,22 @@ def test_command_prints_steps(command):
     code, out, _ = command("--random", 1, "--element", "conv2d_0", 0, 1, 3, 0)
     assert code == 0
     assert out.startswith(PAGE)
-    lines = out.removeprefix(PAGE).splitlines()
-    assert lines[-3].split() == ["code", "-79", "scaled", "-", "128,", "within", "-128..127"]
-    others = "single_rounding -80, float32_even -80, float64_away -80, double_rounding_down -80"
-    assert lines[-1] == f"other codes of this sum: {others}"
+    steps, others = out.removeprefix(PAGE).split("\n\n")
+    last = steps.splitlines()[-1].split()
+    assert last == ["code", "-79", "scaled", "-", "128,", "within", "-128..127"]
+    assert others == (
+        "other codes of this sum: single_rounding -80, float32_even -80,\n"
+        "  float64_away -80, double_rounding_down -80\n"
+    )
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_command_keeps_to_the_terminal(command, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    _, out, _ = command("--random", 1, "--element", "conv2d_0", 0, 1, 3, 0)
+    widest = max(map(len, out.splitlines()))
+    assert width - 15 < widest <= max(width, 60)
 
 
 def test_command_says_that_a_rule_is_the_nodes_own(command):
@@ -214,7 +312,8 @@ def test_command_says_that_a_rule_is_the_nodes_own(command):
                         "--node-rule", "conv2d_0=single_rounding")  # fmt: skip
     second = "profile tflm, rule single_rounding of its own, accumulator 32 bits, wrap"
     assert out.splitlines()[1] == second
-    assert out.splitlines()[-3].split()[:2] == ["code", "-80"]
+    steps = out.split("\n\n")[1]
+    assert steps.splitlines()[-1].split()[:2] == ["code", "-80"]
 
 
 def test_command_says_when_no_rule_makes_a_difference(command):

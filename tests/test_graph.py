@@ -162,12 +162,15 @@ def test_graph_finds_tensors_and_nodes_by_name():
 
 def test_graph_names_the_closest_of_what_it_does_not_find():
     graph = small_graph()
-    message = "graph draft: no tensor is called 'y_33'; closest of 5: y_3, y_4, x_0"
+    message = "graph draft: no tensor is called 'y_33'; closest of 5: y_3, y_4"
     with pytest.raises(KeyError, match=whole(message)):
         graph.tensor("y_33")
-    message = "graph draft: no node is called 'relu'; closest of 2: relu_0, conv2d_0"
+    message = "graph draft: no node is called 'relu'; closest of 2: relu_0"
     with pytest.raises(KeyError, match=whole(message)):
         graph.node("relu")
+    message = "graph draft: no node is called 'head'; first of 2: conv2d_0, relu_0"
+    with pytest.raises(KeyError, match=whole(message)):
+        graph.node("head")
     message = "graph draft: no node is called 'relu'; there are none"
     with pytest.raises(KeyError, match=whole(message)):
         replace(graph, nodes=()).node("relu")

@@ -53,6 +53,8 @@ ORDER = [
     "clamps",
     "engine",
     "explain_rule",
+    "explain_add",
+    "explain_softmax",
     "explain",
     "headroom_check",
     "head",

@@ -153,8 +153,7 @@ KNOWN = ("double_rounding, double_rounding_up, single_rounding, float32_even, fl
     ("node", "rule", "message"),
     [
         ("conv2d_1", "single_rounding",
-         "rules: must name nodes of the graph, got 'conv2d_1'; closest of 4: conv2d_0, "
-         "fully_connected_0, average_pool2d_0"),
+         "rules: must name nodes of the graph, got 'conv2d_1'; closest of 4: conv2d_0"),
         ("conv2d_0", "half_up", f"rules: conv2d_0: {TFLM}; a rule of its own must be {KNOWN}, "
          "got half_up"),
         ("conv2d_0", "add_xnnpack", f"rules: conv2d_0: {TFLM}; a rule of its own must be {KNOWN}, "

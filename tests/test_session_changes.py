@@ -142,7 +142,7 @@ def test_unknown_trainable_names_the_closest():
     message = caught.value.args[0]
     assert message == (
         "graph draft: no weights or bias are called 'head'; "
-        "closest of 11: bias_8, bias_4, fully_connected_0"
+        "first of 11: conv2d_0, conv2d_0/bias, depthwise_conv2d_0"
     )
 
 

@@ -11,14 +11,19 @@ whatever shifts the compiler chooses, and ties are frequent in each stage and of
     r1 = r0 * A_c / 2^s1     the others: a half, a quarter or an eighth of r0
     y  = r1 * 2^14 / 2^20    the others: a 64th of r1
 
-s0 is the compiler's secret, so every s0 is tried with every combination of rules: 0..8 and 27.
+s0 is the compiler's secret, so every s0 is tried with every combination of rules: 0..12 and 27.
+From 13 the second stage would need a coefficient that int16 does not hold.
+
+exit status: 0 a hypothesis fits; 1 none does; 2 not done, and one line says why
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from tflite_writer import Layer, to_tflite
@@ -31,7 +36,7 @@ X_SCALE, Y_SCALE = 2.0**-6, 2.0**-7
 SMALL_SCALE = 2.0**-5
 NODE = "conv2d_0"
 TIES = ("away", "even", "up")
-SHIFTS = range(9)
+SHIFTS = range(13)
 STAGES = ("CONVACC, r0 = acc / 2^s0", "ARITH, r1 = r0 * A_c / 2^s1", "ARITH, y = (r1 * A2 + BC_c) "
           "/ 2^20")  # fmt: skip
 MEANING = {
@@ -117,17 +122,26 @@ def read_output(path: Path) -> np.ndarray:
             found = [file[name] for name in file.files]
         fitting = [array for array in found if array.dtype == np.int8 and array.size == count]
         if len(fitting) != 1:
-            raise SystemExit(f"{path}: must hold one int8 array of {count}, got {len(fitting)}")
+            raise ValueError(f"{path}: must hold one int8 array of {count}, got {len(fitting)}")
         return fitting[0]
-    array = np.load(path) if path.suffix == ".npy" else np.fromfile(path, np.int8)
+    array = _npy(path) if path.suffix == ".npy" else np.fromfile(path, np.int8)
     if array.dtype != np.int8 or array.size != count:
-        raise SystemExit(f"{path}: must hold {count} int8, got {array.size} {array.dtype}")
+        raise ValueError(f"{path}: must hold {count} int8, got {array.size} {array.dtype}")
     return array
+
+
+def _npy(path: Path) -> np.ndarray:
+    try:
+        return np.load(path)
+    except (EOFError, ValueError) as error:
+        raise ValueError(f"{path}: must be an array of .npy, got {error}") from error
 
 
 def write(folder: Path) -> None:
     """model.tflite, and the input as input.npy and input.bin."""
     folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise ValueError(f"{folder}: folder must be empty; remove its files or name another")
     x = inputs()
     (folder / "model.tflite").write_bytes(to_tflite(layer()))
     np.save(folder / "input.npy", x)
@@ -138,23 +152,41 @@ def write(folder: Path) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("write", help="write the model and its input").add_argument(
-        "folder", type=Path
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    commands = parser.add_subparsers(dest="command", required=True)
+    writing = commands.add_parser("write", help="write the model and its input")
+    writing.add_argument("folder", type=Path, help="empty or new")
     judging = commands.add_parser("judge", help="say what a board's output means")
-    judging.add_argument("folder", type=Path)
+    judging.add_argument("folder", type=Path, help="what write made")
     judging.add_argument("output", type=Path, help=".npy, .npz or raw int8")
     options = parser.parse_args()
-    if options.command == "write":
-        write(options.folder)
-        return
-    board = read_output(options.output)
-    findings = list(judge(options.folder / "model.tflite", inputs(), board))
+    try:
+        if options.command == "write":
+            write(options.folder)
+            return 0
+        return say(options.folder, options.output)
+    except (OSError, ValueError, BadZipFile) as error:
+        print(f"ties.py: {reason(error)}", file=sys.stderr)
+        return 2
+
+
+def say(folder: Path, output: Path) -> int:
+    """Print what a board's output means; 1 where no hypothesis gives it."""
+    board = read_output(output)
+    findings = list(judge(folder / "model.tflite", inputs(), board))
     print("\n".join(verdict(findings, board.size)))
+    return 0 if any(f.differing == 0 for f in findings) else 1
+
+
+def reason(error: Exception) -> str:
+    """An error in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror.lower()}"
+    return " ".join(str(error).split())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,7 @@ class Explanation:
     basis       SIMULATED, FITTED or SYMPTOM
     freedom     numbers that were fitted to the codes
     unsure      elements counted as consistent of which the cause says nothing
+    given       parameters that the node is to be given, by name
     """
 
     kind: str
@@ -100,3 +102,4 @@ class Explanation:
     basis: str
     freedom: int = 0
     unsure: int = 0
+    given: Mapping[str, Any] = field(default_factory=dict)

@@ -11,13 +11,18 @@ from ..graph import ABSENT, Graph
 from ..headroom import accumulator_text
 from ..neural_art.settle import settle
 from .fit import Wanted
-from .judge import Reference, judge
-from .matching import Matching, match
-from .report import Party, Report
+from .judge import Reference, holds, judge
+from .likelier import Likelier, likelier
+from .matching import Matching, Pair, match
+from .report import DEPARTS, EQUAL, INHERITED, Judged, Party, Report, label
 from .sides import Side
 from .stated import stated
 
 NAMED = 5
+NO_MODEL = (
+    "no model: tensors behind the first departure are not judged by themselves, and no other "
+    "profile is tried; name it with --model"
+)
 
 
 def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None) -> Report:
@@ -38,20 +43,36 @@ def diff(a: Side, b: Side, graph: Graph | None = None, layout: str | None = None
                          "its shape")  # fmt: skip
     notes += said(matching, "B")
     reference = _reference(a.golden, graph, values)
-    if graph is None:
-        notes.append("no model: tensors behind the first departure are not judged by themselves; "
-                     "name it with --model")  # fmt: skip
+    notes += [] if graph is not None else [NO_MODEL]
     told = stated(a.golden, b.golden)
-    judged = (replace(t, stated=told.get(t.node, ())) for t in judge(reference, matching.pairs))
+    judged = [replace(t, stated=told.get(t.node, ())) for t in judge(reference, matching.pairs)]
     return Report(
         a=_party(a),
         b=_party(b),
         model="" if graph is None else graph.name,
         tensors=tuple(judged),
         missing=tuple(w.name for w in matching.missing),
+        absent={w.name: label(w.name, w.node) for w in matching.missing},
         extra=tuple(d.file or d.name for d in matching.extra),
         notes=(*notes, *told.get("", ())),
+        likelier=None if graph is None else _likelier(graph, values, matching.pairs, judged),
     )
+
+
+def _likelier(
+    graph: Graph, values: Mapping[str, np.ndarray], pairs: Sequence[Pair], judged: Sequence[Judged]
+) -> Likelier | None:
+    """Profiles that explain B better; its tensors are those dumped, A's where there are none."""
+    dumped = {
+        p.wanted.name: p.fitted.values.astype(p.wanted.dtype)
+        for p in pairs
+        if p.fitted is not None and holds(np.dtype(p.wanted.dtype), p.fitted.values)
+    }
+    inputs = {graph.tensors[i].name for i in graph.inputs}
+    known = {name: array for name, array in values.items() if name in inputs} | dumped
+    departing = [t.name for t in judged if t.verdict == DEPARTS and t.node and t.name in dumped]
+    others = [t.name for t in judged if t.verdict in (EQUAL, INHERITED) and t.node]
+    return likelier(graph, departing, others, known) if departing else None
 
 
 def _settled(graph: Graph | None) -> Graph | None:

@@ -217,13 +217,14 @@ def _remember(seen: Seen, pair: Pair, actual: np.ndarray, meant: np.ndarray) -> 
     """Keep B's tensor for the nodes that read it, where the model's type can hold it."""
     dtype = np.dtype(pair.wanted.dtype)
     name = pair.wanted.name
-    if _holds(dtype, actual):
+    if holds(dtype, actual):
         seen.dumped[name] = seen.meant[name] = actual.astype(dtype)
-    if meant is not actual and _holds(dtype, meant):
+    if meant is not actual and holds(dtype, meant):
         seen.meant[name] = meant.astype(dtype)
 
 
-def _holds(dtype: np.dtype, values: np.ndarray) -> bool:
+def holds(dtype: np.dtype, values: np.ndarray) -> bool:
+    """Whether a type of integers can hold all values; any other type does."""
     if dtype.kind not in "iu" or not values.size:
         return True
     limits = np.iinfo(dtype)

@@ -30,7 +30,7 @@ def as_dict(report: Report, gate: tuple[Limit, ...], stopped: list[Excess]) -> d
     tensors          of each its verdict, `total` figures and those that are its `own` (fields of
                      `Figures`, with their units), `cause`, and the `place` of the worst element
     """
-    first = report.first
+    first, better = report.first, report.likelier
     facts = {
         "a": asdict(report.a),
         "b": asdict(report.b),
@@ -40,6 +40,7 @@ def as_dict(report: Report, gate: tuple[Limit, ...], stopped: list[Excess]) -> d
         "gate": {limit.key: limit.value for limit in gate} if gate else None,
         "within": not stopped if gate else report.equal,
         "stopped": [{"tensor": e.tensor, "figure": e.limit.key, "value": e.value} for e in stopped],
+        "likelier": {**better._asdict(), "command": report.again or None} if better else None,
         "notes": list(report.notes),
         "missing": list(report.missing),
         "extra": list(report.extra),
@@ -65,7 +66,8 @@ def _tensor(tensor: Judged) -> dict[str, Any]:
                      "verdict", "judged_from", "stated", "reason")
     }  # fmt: skip
     facts |= {"total": _figures(tensor.total), "own": _figures(tensor.own)}
-    facts["cause"] = tensor.cause._asdict() if tensor.cause else None
+    cause = tensor.cause
+    facts["cause"] = {**cause._asdict(), "given": dict(cause.given)} if cause else None
     facts["place"] = asdict(tensor.place) if tensor.place else None
     return facts
 

@@ -49,7 +49,7 @@ def _title(report: Report) -> str:
     if first is None:
         count = len(report.tensors)
         return f"All {count} tensors are equal" if count > 1 else "The only tensor is equal"
-    return f"{first.name} departs first"
+    return f"{first.label} departs first"
 
 
 def _top(report: Report, gate: tuple[Limit, ...], stopped: Sequence[Excess]) -> Iterator[str]:
@@ -60,6 +60,9 @@ def _top(report: Report, gate: tuple[Limit, ...], stopped: Sequence[Excess]) -> 
         text = first.reason or (first.cause.sentence if first.cause else VERDICTS[first.verdict])
         maker = f" <span class='soft'>({escape(first.node)})</span>" if first.node else ""
         yield f'<p class="lead">{escape(_capital(text))}.{maker}</p>'
+    if report.likelier is not None:
+        command = f"; try <code>{escape(report.again)}</code>" if report.again else ""
+        yield f"<p>Likelier: profile {escape(str(report.likelier))}{command}</p>"
     for line in verdict_lines(report, gate, stopped):
         yield f'<p class="soft">{escape(line)}</p>'
     yield f'<div class="sides">{_side("A", report.a)}{_side("B", report.b)}</div>'
@@ -78,7 +81,7 @@ def _chain(report: Report) -> Iterator[str]:
     yield "<h2>From input to output</h2>"
     yield '<ol class="chain">'
     for k, t in enumerate(report.tensors):
-        label = escape(f"{t.name}: {t.verdict}")
+        label = escape(f"{t.label}: {t.verdict}")
         yield f'<li><a class="{t.verdict}" href="#t{k}" title="{label}">{k}</a></li>'
     yield "</ol>"
     yield '<ul class="legend small soft">'
@@ -95,15 +98,15 @@ def _departures(report: Report) -> Iterator[str]:
     if len(departures) > 1:
         yield '<ul class="notes">'
         for text, names in report.reasons.items():
-            listed = f"<span class='code'>{escape(few(names))}</span>"
+            listed = f"<span class='code'>{escape(report.in_short(few(names)))}</span>"
             yield f"<li>{escape(_capital(text))}: {listed}</li>"
         yield "</ul>"
     for k, tensor in departures[:SHOWN]:
-        yield from _card(k, tensor)
+        yield from _card(report, k, tensor)
     if len(departures) > SHOWN:
         yield f"<details><summary>{len(departures) - SHOWN} more departures</summary>"
         for k, tensor in departures[SHOWN:]:
-            yield from _card(k, tensor)
+            yield from _card(report, k, tensor)
         yield "</details>"
 
 
@@ -113,11 +116,11 @@ def _others(report: Report) -> Iterator[str]:
     if others:
         yield f"<details><summary>Where the {len(others)} other tensors differ</summary>"
         for k, tensor in others:
-            yield from _card(k, tensor)
+            yield from _card(report, k, tensor)
         yield "</details>"
 
 
-def _card(k: int, tensor: Judged) -> Iterator[str]:
+def _card(report: Report, k: int, tensor: Judged) -> Iterator[str]:
     quiet = "" if tensor.verdict in (DEPARTS, UNFIT) else " quiet"
     shape = " &times; ".join(map(str, tensor.shape))
     maker = f"made by {tensor.node} ({tensor.op})" if tensor.node else "an input"
@@ -134,7 +137,7 @@ def _card(k: int, tensor: Judged) -> Iterator[str]:
     if tensor.place is not None:
         yield f"<p>{escape(_capital(where(tensor)))}</p>"
     if tensor.judged is not None:
-        yield from _figures(tensor)
+        yield from _figures(tensor, report.in_short(tensor.judged_from))
     yield '<div class="pictures">'
     for picture in tensor.maps[:-1]:
         yield _picture(picture)
@@ -144,7 +147,7 @@ def _card(k: int, tensor: Judged) -> Iterator[str]:
     yield "</div></section>"
 
 
-def _figures(tensor: Judged) -> Iterator[str]:
+def _figures(tensor: Judged, judged_from: str) -> Iterator[str]:
     shown = tensor.judged if tensor.verdict == DEPARTS else tensor.total
     assert shown is not None
     cells = {
@@ -158,7 +161,7 @@ def _figures(tensor: Judged) -> Iterator[str]:
         "mae": f"{shown.mae:.3g}",
     }
     pairs = "".join(f"<div><dt>{k}</dt><dd>{escape(v)}</dd></div>" for k, v in cells.items())
-    whose = tensor.judged_from if tensor.verdict == DEPARTS else ""
+    whose = judged_from if tensor.verdict == DEPARTS else ""
     yield f'<dl class="figures">{pairs}</dl>'
     if whose:
         yield f'<p class="soft small">Judged from {escape(whose)}.</p>'
@@ -203,7 +206,7 @@ def _table(report: Report) -> Iterator[str]:
         cells = [*_cells(t.total), own] if t.total else [""] * (len(heads) - 2)
         link = f'<a href="#t{k}">' if t.verdict != EQUAL else f'<a id="t{k}">'
         row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        yield f'<tr><td class="code">{link}{escape(t.name)}</a></td>{row}<td>{t.verdict}</td></tr>'
+        yield f'<tr><td class="code">{link}{escape(t.label)}</a></td>{row}<td>{t.verdict}</td></tr>'
     yield "</tbody></table></div>"
     yield '<p class="soft small">Side B against side A; max and mean in codes, rmse and mae in '
     yield "real units. own: elements that differ from what A's model makes of B's inputs.</p>"
@@ -225,7 +228,8 @@ def _remarks(report: Report) -> Iterator[str]:
             notes.append(f"{label}: {', '.join(names)}")
     if notes:
         yield "<h2>What was assumed</h2>"
-        yield f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in notes)}</ul>'
+        listed = "".join(f"<li>{escape(report.in_short(note))}</li>" for note in notes)
+        yield f'<ul class="notes">{listed}</ul>'
 
 
 def _capital(text: str) -> str:

@@ -1,11 +1,14 @@
 """What a comparison found: one verdict per tensor, and what was assumed on the way."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from ..columns import LONGEST_NAME
 from .causes import Cause
 from .figures import Figures
 from .heat import Map
 from .histogram import Bar
+from .likelier import Likelier
 from .places import Place
 
 EQUAL = "equal"
@@ -20,6 +23,11 @@ VERDICTS = {
     FOLLOWS: "differs, behind a tensor that departs; without the model nobody knows whose fault",
     UNFIT: "has another shape or type on side B",
 }
+
+
+def label(tensor: str, node: str) -> str:
+    """What people call a tensor: a long name makes way for that of the node that makes it."""
+    return node or tensor if len(tensor) > LONGEST_NAME else tensor
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,11 @@ class Judged:
     reason: str = ""
 
     @property
+    def label(self) -> str:
+        """What it is called for people."""
+        return label(self.name, self.node)
+
+    @property
     def judged(self) -> Figures | None:
         """The figures that the verdict rests on: `own` where they are known, else `total`."""
         return self.total if self.own is None else self.own
@@ -85,8 +98,11 @@ class Report:
     model     name of the model that judged; "" without
     tensors   those compared, in the order of execution
     missing   tensors of side A that side B does not have
+    absent    the same -> what they are called for people
     extra     tensors or files of side B that are no tensor of side A
     notes     what was assumed
+    likelier  profiles that explain B better than A's; None where there are none
+    again     the command that compares by a likelier profile; "" without
     """
 
     a: Party
@@ -96,6 +112,9 @@ class Report:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     notes: tuple[str, ...]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    likelier: Likelier | None = None
+    again: str = ""
 
     @property
     def first(self) -> Judged | None:
@@ -107,6 +126,13 @@ class Report:
     def equal(self) -> bool:
         """Whether no compared tensor differs."""
         return all(t.verdict == EQUAL for t in self.tensors)
+
+    def in_short(self, text: str) -> str:
+        """A text with every tensor called by its label."""
+        labels = {t.name: t.label for t in self.tensors} | dict(self.absent)
+        for name in sorted(labels, key=len, reverse=True):
+            text = text.replace(name, labels[name]) if len(name) > LONGEST_NAME else text
+        return text
 
     @property
     def reasons(self) -> dict[str, tuple[str, ...]]:

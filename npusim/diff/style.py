@@ -9,7 +9,7 @@ STYLE = """
   --departs: #f0705f; --follows: #e5a847; --unfit: #c084f5; --up: #f28c3c; --down: #58a6e0; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+  font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
 main { max-width: 1080px; margin: 0 auto; padding: 32px 24px 64px; }
 code, .code { font-family: ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", monospace;
   font-size: 0.92em; overflow-wrap: anywhere; }

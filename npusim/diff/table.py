@@ -2,7 +2,7 @@
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.console import Console
 
@@ -25,7 +25,7 @@ def _of(tensor: Judged, text: Callable[[Figures], str]) -> str:
 
 
 COLUMNS = (
-    Column("tensor", "left", lambda t: t.name),
+    Column("tensor", "left", lambda t: t.label),
     Column("differ", "right", lambda t: _of(t, lambda f: f"{f.differing:,}")),
     Column("share", "right", lambda t: _of(t, lambda f: f"{100 * f.share:.3g} %")),
     Column("max", "right", lambda t: _of(t, lambda f: number(f.max_lsb))),
@@ -45,11 +45,14 @@ def page(
     """The report as text for `console`; for standard output if None."""
     console = console or Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     with console.capture() as captured:
-        _print(console, _heading(report))
+        _print(console, map(report.in_short, _heading(report)))
         console.print(fitted(COLUMNS, report.tensors, console.width, FIRST_TO_GO,
                              lambda tensor: STYLES[tensor.verdict] or None).table)  # fmt: skip
-        _print(console, _explanations(report))
-        _print(console, _remarks(report))
+        _print(console, map(report.in_short, _explanations(report)))
+        _print(console, _likelier(report))
+        if report.again:
+            console.print(f"  {report.again}", markup=False, highlight=False, soft_wrap=True)
+        _print(console, map(report.in_short, _remarks(report)))
         for line in verdict_lines(report, gate, stopped):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
@@ -104,7 +107,7 @@ def verdict_lines(
         return
     limits = ",".join(map(str, gate))
     for excess in stopped[:FEW]:
-        yield f"gate: {excess}"
+        yield report.in_short(f"gate: {excess}")
     if len(stopped) > FEW:
         yield f"gate: and {len(stopped) - FEW} more"
     yield f"{'outside' if stopped else 'within'} the gate {limits}: {summary}"
@@ -124,8 +127,8 @@ def _explanations(report: Report) -> Iterator[str]:
     if first is None:
         return
     yield ""
-    maker = f", made by {first.node}" if first.node else ""
-    yield f"first departure: {first.name}{maker}"
+    maker = f", made by {first.node}" if first.node not in ("", first.label) else ""
+    yield f"first departure: {first.label}{maker}"
     for label, text in facts(first):
         yield f"  {label:<{LABEL}}{text}"
     yield from _also(report, first)
@@ -167,6 +170,11 @@ def facts(tensor: Judged) -> Iterator[tuple[str, str]]:
         yield "where", where(tensor)
 
 
+def _likelier(report: Report) -> Iterator[str]:
+    if report.likelier is not None:
+        yield f"likelier: profile {report.likelier}{'; try' if report.again else ''}"
+
+
 def _remarks(report: Report) -> Iterator[str]:
     yield ""
     for label, names in (("not in B", report.missing), ("only in B", report.extra)):
@@ -174,7 +182,7 @@ def _remarks(report: Report) -> Iterator[str]:
             yield f"{label}: {few(names)}"
 
 
-def _print(console: Console, lines: Iterator[str]) -> None:
+def _print(console: Console, lines: Iterable[str]) -> None:
     """Lines wrapped to the text's width; what follows a label stays to its right."""
     for line in lines:
         indent = " " * (LABEL + 2) if line.startswith("  ") else "  "

@@ -1,9 +1,9 @@
 """Names of rules as people read them: Neural-ART's many combinations of ties as one."""
 
 from collections.abc import Sequence
-from math import prod
 
 from ..neural_art.stored import RULE
+from ..neural_art.words import stages_in_words
 
 TIES = f"{RULE}, ties "
 
@@ -25,16 +25,7 @@ def condensed(names: Sequence[str]) -> list[str]:
         each = each * most if len(each) == 1 else each
         stages.setdefault((more, len(each)), []).append(each)
     combined = [
-        TIES + _combined(combinations) + ("," + more if more else "")
+        TIES + stages_in_words(combinations) + ("," + more if more else "")
         for (more, _), combinations in stages.items()
     ]
     return list(dict.fromkeys((*plain, *combined)))
-
-
-def _combined(combinations: Sequence[tuple[str, ...]]) -> str:
-    """The rules of each stage."""
-    found = [list(dict.fromkeys(stage)) for stage in zip(*combinations, strict=True)]
-    if len({tuple(sorted(rules)) for rules in found}) == 1 and len(found[0]) == 1:
-        return found[0][0]
-    some = "" if len(set(combinations)) == prod(map(len, found)) else "some of "
-    return some + " / ".join("any" if len(rules) == 3 else " or ".join(rules) for rules in found)

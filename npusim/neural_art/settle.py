@@ -25,6 +25,11 @@ from .pieces import CHANNELS, COLUMNS, ROWS, split
 from .stored import DERIVED, STAGES, family, read, rules, without
 
 Values = dict[str, np.ndarray]
+BASES = ("stages", "s0", "f", "s1", "s2", "a_shift", "b_shift", "c_shift", "sum_shift", "k", "q")
+"""Single numbers that others are derived from."""
+CHOSEN = ("stages", "s0", "rows", "columns", "slabs", "partial_bits", "ties", "operand_rounding",
+          "product_rounding")  # fmt: skip
+"""Choices of a compiler or a board, of which the rules' value is a guess."""
 
 
 def settle(graph: Graph, parameters: Parameters | None = None) -> Graph:
@@ -75,9 +80,36 @@ def _settled(graph: Graph, node: Node, new: Values) -> Node:
     try:
         values = _complete(graph, node, {**_kept(graph, node, kept), **given})
     except ValueError as error:
-        raise ModelError(f"{node.name}/{node.op}: {stated(graph, node)}: {error}") from error
+        which = f"{error}{_with(given, str(error))}"
+        raise ModelError(f"{node.name}/{node.op}: {stated(graph, node)}: {which}") from error
     derived = {DERIVED + name: array for name, array in values.items() if name not in given}
     return replace(node, given={**without(node), **given, **derived})
+
+
+def _with(given: Values, error: str) -> str:
+    """ ", with the f given, 9": single numbers from which a parameter at fault was derived."""
+    named = [f"the {k} given, {v.item()}" for k, v in given.items() if k in BASES and v.size == 1]
+    return "" if error.split()[0] in given or not named else f", with {' and '.join(named)}"
+
+
+def otherwise(graph: Graph, node: Node) -> Values:
+    """What follows by the rules from all else, where a settled node was given another value.
+
+    Of what nobody can derive (`CHOSEN`) nothing is said.
+    """
+    stored, found = read(node), {}
+    for name, values in stored.given.items():
+        if name in CHOSEN or name not in rules(graph, node):
+            continue
+        rest = {k: v for k, v in stored.given.items() if k != name}
+        kept = {k: v for k, v in stored.derived.items() if k == "s0"}
+        try:
+            derived = _complete(graph, node, {**_kept(graph, node, kept), **rest})[name]
+        except ValueError:
+            continue
+        if not np.array_equal(derived, values):
+            found[name] = derived
+    return found
 
 
 def _kept(graph: Graph, node: Node, derived: Values) -> Values:

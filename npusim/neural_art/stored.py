@@ -51,11 +51,16 @@ class Stored(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A parameter for people: its values, numbers or words, and "given" or "derived"."""
+    """A parameter for people: its values, numbers or words, and "given" or "derived".
+
+    by_rule   what the rules make of it instead, where it was given another value that follows from
+              what else is known; else empty
+    """
 
     name: str
     values: tuple[int | str, ...]
     origin: str
+    by_rule: tuple[int | str, ...] = ()
 
 
 _SHIFT = Rule(0, 31)

@@ -7,6 +7,7 @@ Qm.n means an int32 with n fraction bits. Sources: gemmlowp fixedpoint.h, TFLite
 """
 
 from math import exp
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,17 +32,64 @@ def softmax(x: np.ndarray, p: Softmax) -> np.ndarray:
     returns   int8 (..., D), scale 1/256 and zero point -128; a difference to the row's largest
               code below `diff_min` gives -128
     """
+    e = exponentials(x, p)
+    code = shares(e.exponential).code
+    return np.where(e.counts, code, -128).astype(np.int8)
+
+
+class Exponentials(NamedTuple):
+    """Of every code of a row.
+
+    difference    to the row's largest code
+    counts        bool, whether it is diff_min or more
+    scaled        beta * s_x * difference in Q5.26
+    exponential   exp(scaled) in Q0.31; 0 where it does not count
+    """
+
+    difference: np.ndarray
+    counts: np.ndarray
+    scaled: np.ndarray
+    exponential: np.ndarray
+
+
+class Shares(NamedTuple):
+    """Of every code of a row, in its sum of exponentials.
+
+    total        the sum in Q12.19, (..., 1), as the three below it
+    headroom     bits by which the sum can be shifted left in 32
+    reciprocal   of the sum so shifted, in Q0.31
+    exponent     bits to divide by that leave codes
+    high         reciprocal * exponential
+    code         int64, before -128 stands where nothing counts
+    """
+
+    total: np.ndarray
+    headroom: np.ndarray
+    reciprocal: np.ndarray
+    exponent: np.ndarray
+    high: np.ndarray
+    code: np.ndarray
+
+
+def exponentials(x: np.ndarray, p: Softmax) -> Exponentials:
+    """From codes int8 (..., D) to exponentials."""
     wide = x.astype(np.int64)
     difference = wide - wide.max(-1, keepdims=True)
     counts = difference >= p.diff_min
     scaled = requantize_double_rounding(difference, p.multiplier, p.shift)
     exponential = np.where(counts, exp_of_negative(np.where(counts, scaled, 0)), 0)
+    return Exponentials(difference, counts, scaled, exponential)
+
+
+def shares(exponential: np.ndarray) -> Shares:
+    """From exponentials (..., D) to codes."""
     total = divide_by_pot(exponential, SUM_INTEGER_BITS).sum(-1, keepdims=True) & 0xFFFFFFFF
     headroom = 32 - _bit_length(total)
     reciprocal = reciprocal_of_one_plus((total << headroom) - (1 << 31))
     exponent = SUM_INTEGER_BITS - headroom + 31 - 8
-    code = divide_by_pot(high_mul(reciprocal, exponential), exponent) - 128
-    return np.where(counts, np.minimum(code, 127), -128).astype(np.int8)
+    high = high_mul(reciprocal, exponential)
+    code = np.minimum(divide_by_pot(high, exponent) - 128, 127)
+    return Shares(total, headroom, reciprocal, exponent, high, code)
 
 
 def exp_of_negative(a: np.ndarray) -> np.ndarray:

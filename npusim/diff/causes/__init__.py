@@ -4,8 +4,9 @@ Every module proposes explanations; each says which codes it accounts for. The b
 that accounts for almost all of them, and contradicts almost none of the equal ones, is the cause.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class Cause(NamedTuple):
     basis       "simulated", "fitted" or "symptom"; "" where it is unknown
     explained   share of the differing elements it accounts for
     whole       whether it accounts for every element
+    given       parameters that explain it when the node is given them, by name
     """
 
     kind: str
@@ -54,6 +56,7 @@ class Cause(NamedTuple):
     basis: str
     explained: float
     whole: bool
+    given: Mapping[str, Any] = MappingProxyType({})
 
 
 def explain(case: Case) -> Cause:
@@ -80,13 +83,19 @@ def explain(case: Case) -> Cause:
 def _cause(case: Case, found: Explanation, total: int) -> Cause:
     contradicted = int(np.count_nonzero(~found.consistent & ~case.differing))
     explained = total - int(np.count_nonzero(~found.consistent & case.differing))
-    what = f"all {total:,}" if explained == total else f"{explained:,} of {total:,}"
+    what = f"{explained:,} of {total:,} differing elements"
+    if explained == total:
+        what = f"all {total:,} differing elements" if total > 1 else "the only differing element"
+    have, look = ("has this very code", "looks") if explained == 1 else ("have these very codes",
+                                                                         "look")  # fmt: skip
     sure = {
-        SIMULATED: f"simulated so, {what} differing elements have these very codes",
-        FITTED: f"it accounts for {what} differing elements",
-        SYMPTOM: f"{what} differing elements look so",
+        SIMULATED: f"simulated so, {what} {have}",
+        FITTED: f"it accounts for {what}",
+        SYMPTOM: f"{what} {look} so",
     }[found.basis]
-    but = f", but {contradicted:,} equal ones speak against it" if contradicted else ""
+    ones = "equal one speaks" if contradicted == 1 else "equal ones speak"
+    but = f", but {contradicted:,} {ones} against it" if contradicted else ""
     evidence = "; ".join(filter(None, (f"{sure}{but}", found.evidence)))
     whole = explained == total and not contradicted and found.basis != SYMPTOM
-    return Cause(found.kind, found.sentence, evidence, found.basis, explained / total, whole)
+    return Cause(found.kind, found.sentence, evidence, found.basis, explained / total, whole,
+                 found.given)  # fmt: skip

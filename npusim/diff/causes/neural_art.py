@@ -13,6 +13,7 @@ import numpy as np
 from ...kernels.structs import TIES
 from ...neural_art.settle import settle
 from ...neural_art.stored import STAGES, Label, family, labelled
+from ...neural_art.words import stages_in_words
 from ..case import SIMULATED, Alone, Case, Explanation
 from ..replay import Part
 
@@ -74,14 +75,23 @@ def _best(
     if not consistent[trial.case.differing].any():
         return
     found = [v for v, equal in fits if np.array_equal(equal, consistent)]
-    changed = {**besides, name: list(found[0])}
-    texts = [_sentence(trial, k, [tuple(v)]) for k, v in besides.items()]
+    plain = {k: v[0] if len(v) == 1 else v for k, v in {**besides, name: list(found[0])}.items()}
+    texts = [_sentence(trial, k, _others(trial, plain, k, consistent)) for k in besides]
     texts.append(_sentence(trial, name, found))
     node = trial.alone.part.last.name
-    plain = {k: v[0] if len(v) == 1 else v for k, v in changed.items()}
     evidence = f"to be given as {json.dumps({node: plain})}"
+    if len(found) > 1 and name == "ties":
+        evidence += ", where rules that no tie tells apart stay what they were"
     yield Explanation("parameter", " and ".join(texts), evidence, consistent, SIMULATED,
-                      len(besides))  # fmt: skip
+                      len(besides), given=plain)  # fmt: skip
+
+
+def _others(trial: Trial, given: Given, name: str, consistent: np.ndarray) -> list[Value]:
+    """The values of s0 that give the same codes as the one among what is given."""
+    return [
+        (s0,) for s0 in SHIFTS
+        if np.array_equal(_equal(trial, {**given, name: s0}), consistent)
+    ]  # fmt: skip
 
 
 def _equal(trial: Trial, given: Given) -> np.ndarray:
@@ -96,14 +106,14 @@ def _equal(trial: Trial, given: Given) -> np.ndarray:
 
 
 def _sentence(trial: Trial, name: str, found: Sequence[Value]) -> str:
-    """ "s0 is 2 or 3, not 4 (derived)"; of those found the ones that change least"""
+    """ "s0 is 2 or 3, not 4 (derived)"; of ties what is decided of every stage"""
     label = trial.present[name]
-    least = _changes(found[0], label.values)
-    nearest = [v for v in found if _changes(v, label.values) == least]
-    words = " or ".join("/".join(map(str, v)) for v in nearest)
-    verb = "are" if name == "ties" else "is"
-    own = "/".join(map(str, label.values))
-    return f"{name} {verb} {words}, not {own} ({label.origin})"
+    if name == "ties":
+        words = [tuple(map(str, value)) for value in found]
+        own = stages_in_words([tuple(map(str, label.values))])
+        return f"ties are {stages_in_words(words)}, not {own} ({label.origin})"
+    values = " or ".join(str(value[0]) for value in found)
+    return f"{name} is {values}, not {label.values[0]} ({label.origin})"
 
 
 def _changes(value: Value, present: Value) -> int:
