@@ -48,7 +48,7 @@ def trainer(folder: Path) -> list[str]:
     weights = rng.integers(-16, 17, (CLASSES, features)).astype(np.int8)
     scales = np.full(CLASSES, 0.01, np.float32)
     graph = replace_head(graph, Head(weights, scales, np.zeros(CLASSES, np.int32), 0.2))
-    images = rng.integers(-128, 128, (BATCH, SIDE, SIDE, 3)).astype(np.int8)
+    images = rng.integers(0, 256, (BATCH, SIDE, SIDE, 3)).astype(np.uint8)
     names = tuple(map(str, range(CLASSES)))
     data = in_memory("random", images, np.arange(BATCH) % CLASSES, names)
     options = zo.Options(epochs=1, batch=BATCH, seed=SEED)
@@ -60,13 +60,14 @@ def trainer(folder: Path) -> list[str]:
 
 def sections(folder: Path, entries: list[str], cpu: str) -> dict[str, int]:
     """Bytes of code, of constants and of RAM, of what is reached from these symbols."""
-    parts = [path.with_suffix(".o").name for path in sorted(folder.glob("model*.c"))]
+    sources = sorted((*folder.glob("model*.c"), *folder.glob("samples.c")))
+    parts = [path.with_suffix(".o").name for path in sources]
     _run(folder, "make", "-s", "clean")
     _run(folder, "make", "-s", f"CPU={cpu}", "libkernels.a", *parts)
     roots = [f"-Wl,-u,{name}" for name in entries]
-    _run(folder, "arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", "-mfloat-abi=hard", "-nostartfiles",
-         "-Wl,--gc-sections", f"-Wl,-e,{entries[0]}", *roots, *parts, "libkernels.a",
-         "-o", "linked.elf")  # fmt: skip
+    options = [f"-mcpu={cpu}", "-mthumb", "-mfloat-abi=hard", "-nostartfiles", "-Wl,--gc-sections"]
+    options += [f"-Wl,-e,{entries[0]}", *roots, "-o", "linked.elf"]
+    _run(folder, "arm-none-eabi-gcc", *options, *parts, "libkernels.a")
     sizes = dict.fromkeys(SECTIONS.values(), 0)
     for line in _run(folder, "arm-none-eabi-size", "-A", "linked.elf").splitlines():
         name, *rest = line.split() or [""]
