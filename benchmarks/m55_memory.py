@@ -29,18 +29,20 @@ MODELS = Path(os.environ["NPUSIM_SHARED"]) / "models"
 TARGET = "qemu-m55"
 CLASSES, SIDE, BATCH, Q = 10, 96, 64, 4
 SECTIONS = {"text": "code", "rodata": "constants", "data": "ram", "bss": "ram"}
+CPUS = {"scalar": "cortex-m55+nomve", "mve": "cortex-m55"}
 SEED = 20261204
 
 
-def resnet(folder: Path) -> list[str]:
-    """Write resnet; the functions a firmware calls."""
+def resnet(folder: Path) -> tuple[list[str], int]:
+    """Write resnet; the functions a firmware calls, and bytes of the arena it gives them."""
     graph = npusim.load(MODELS / "mlperf_tiny/pretrainedResnet_quant.tflite")
-    export_c(graph, "model", random_inputs(graph, 1), TARGET).write(folder)
-    return ["model_run"]
+    project = export_c(graph, "model", random_inputs(graph, 1), TARGET)
+    project.write(folder)
+    return ["model_run"], project.model.plan.arena_bytes
 
 
-def trainer(folder: Path) -> list[str]:
-    """Write the training of MobileNetV2's new head; the functions a firmware calls."""
+def trainer(folder: Path) -> tuple[list[str], int]:
+    """Write the training of MobileNetV2's new head, whose memory is its own; likewise."""
     rng = np.random.default_rng(SEED)
     path = MODELS / "coral/tf2_mobilenet_v2_1.0_224_ptq.tflite"
     graph = npusim.load(path, input_size=(SIDE, SIDE))
@@ -55,7 +57,7 @@ def trainer(folder: Path) -> list[str]:
     task = Task(graph, ("head",), data, data)
     device = Device(TARGET, 1, False)
     export_training(task, "model", zo.Constant(Q), options, device).write(folder)
-    return ["zo_train", "model_load_training", "model_training"]
+    return ["zo_train", "model_load_training", "model_training"], 0
 
 
 def sections(folder: Path, entries: list[str], cpu: str) -> dict[str, int]:
@@ -86,9 +88,10 @@ def main() -> None:
     for name, write in (("resnet", resnet), ("MobileNetV2, training its head", trainer)):
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "out"
-            entries = write(folder)
-            cpus = {"scalar": "cortex-m55+nomve", "mve": "cortex-m55"}
-            result[name] = {kind: sections(folder, entries, cpu) for kind, cpu in cpus.items()}
+            entries, arena = write(folder)
+            result[name] = {kind: sections(folder, entries, cpu) for kind, cpu in CPUS.items()}
+            for found in result[name].values():
+                found["ram"] += arena
     result |= provenance()
     output = Path(__file__).parent / "results" / "m55_memory.json"
     output.write_text(json.dumps(result, indent=2) + "\n")
