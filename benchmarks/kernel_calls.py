@@ -52,8 +52,7 @@ def _sums(random: np.random.Generator, depth: int) -> Call:
         "depth": depth,
         "weights": _codes(random, OUTPUTS, depth),
         "outputs": OUTPUTS,
-        "start": np.zeros(OUTPUTS, np.int32),
-        "acc": np.zeros(POSITIONS * OUTPUTS, np.int32),
+        "acc": np.zeros((1 + POSITIONS) * OUTPUTS, np.int32),
         "stride": OUTPUTS,
     }
     return Case("npu_dot_block", given, {}), POSITIONS * OUTPUTS * depth

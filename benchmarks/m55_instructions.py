@@ -10,8 +10,6 @@ qemu-system-arm 7 or 8. The result goes to benchmarks/results.
 
 import argparse
 import json
-import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -27,8 +25,9 @@ from zo.fixed_point import Ratio
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 from c.cases import arguments
-from c.records import Case, encode
-from c.toolchain import FIRMWARE, RULES, TARGETS, Code, Runner, code
+from c.records import Case
+from c.toolchain import RULES, code
+from instruction_counter import Counter, version
 from kernel_calls import kernel_calls
 from unweighted_calls import unweighted_calls
 
@@ -79,41 +78,6 @@ def _update(codes: np.ndarray, random: np.random.Generator) -> Case:
     return Case("zo_update", given, {})
 
 
-class Counter:
-    """Counts instructions of one target's program."""
-
-    def __init__(self, kind: str, program: Code, folder: Path) -> None:
-        (target,) = (target for target in TARGETS if target.name == f"m55-{kind}")
-        self.runner = Runner(target, program, folder)
-        self.plugin = folder / "libcount.so"
-        source = FIRMWARE / "count_instructions.c"
-        command = ["gcc", *RULES, "-shared", "-fPIC", str(source), "-o", str(self.plugin)]
-        subprocess.run(command, check=True)
-        self._program = program
-
-    def count(self, case: Case, symbol: str | None = None) -> int:
-        """Instructions of a call, or those of one function within it."""
-        (self.runner.folder / "in").write_bytes(encode(self._program.declarations, [case]))
-        low, high = self._range(symbol)
-        command = self.runner.command("-plugin", f"{self.plugin},low={low:#x},high={high:#x}")
-        done = subprocess.run(
-            command, cwd=self.runner.folder, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, check=True,
-        )  # fmt: skip
-        found = re.search(r"instructions (\d+)", done.stderr)
-        assert found, done.stderr
-        return int(found[1])
-
-    def _range(self, symbol: str | None) -> tuple[int, int]:
-        command = ["arm-none-eabi-nm", "-S", str(self.runner.path)]
-        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        symbols = {line.split()[-1]: line.split()[:2] for line in lines.splitlines()}
-        if symbol is None:
-            return int(symbols["kernels_start"][0], 16), int(symbols["kernels_end"][0], 16)
-        start, size = (int(part, 16) for part in symbols[symbol])
-        return start, start + size
-
-
 def measure(kind: str, folder: Path, weights: int) -> dict[str, float]:
     """Instructions of everything in `calls`, and of Philox alone."""
     counter = Counter(kind, code(zo.c_sources()), folder)
@@ -133,10 +97,6 @@ def measure_kernels(kind: str, folder: Path) -> dict[str, float]:
     return {what: round(counter.count(case) / times, 3) for what, (case, times) in made.items()}
 
 
-def _version(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", type=int, default=12800, help="as a head of 1280 x 10 has")
@@ -148,8 +108,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             result["kernels"][kind] = measure_kernels(kind, Path(folder))
     result["options"] = " ".join(RULES[1:3])
-    result["compiler"] = _version("arm-none-eabi-gcc", "--version")
-    result["simulator"] = _version("qemu-system-arm", "--version")
+    result["compiler"] = version("arm-none-eabi-gcc", "--version")
+    result["simulator"] = version("qemu-system-arm", "--version")
     result |= provenance()
     output = Path(__file__).parent / "results" / "m55_instructions.json"
     output.parent.mkdir(exist_ok=True)

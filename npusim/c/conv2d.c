@@ -1,27 +1,56 @@
 #include "conv2d.h"
 
-/* patch (KW, I) = x under one row of the kernel, whose first cell lies in column w.
+/* A row of the kernel at an output position, in elements: before the image, pieces of its row that
+ * lie side by side, behind it.
  *
- * row   the group's channels of the image row it lies in */
-static void gather_row(const int8_t *row, int32_t w, const struct npu_conv2d *g, int8_t *patch)
+ * start   of the first piece in a row of x; `step` from piece to piece */
+struct across {
+    size_t before;
+    size_t start;
+    size_t pieces;
+    size_t size;
+    size_t step;
+    size_t after;
+};
+
+/* The same in whatever row, the kernel beginning in column w. */
+static struct across across_from(int32_t w, const struct npu_conv2d *g)
 {
     const size_t channels = (size_t)(g->c / g->groups);
     const int32_t first = npu_first_tap(w, g->dilation_w, g->kw);
-    const int32_t end = npu_end_tap(w, g->dilation_w, g->kw, g->w);
-    const int8_t zero_point = (int8_t)g->x_zero_point;
-    if (first > 0) {
-        npu_fill_codes(patch, zero_point, (size_t)first * channels);
+    const int32_t last = npu_end_tap(w, g->dilation_w, g->kw, g->w);
+    const int32_t end = last > first ? last : first;
+    const size_t cells = (size_t)(end - first);
+    struct across a = {(size_t)first * channels, 0, cells, channels, 0, 0};
+    a.after = (size_t)(g->kw - end) * channels;
+    if (cells > 0) {
+        a.start = (size_t)(w + first * g->dilation_w) * (size_t)g->c;
     }
-    /* neighbouring cells lie side by side unless other groups are between them */
-    const int32_t run = g->dilation_w == 1 && g->groups == 1 ? end - first : 1;
-    for (int32_t kw = first; kw < end; kw += run) {
-        const size_t cell = (size_t)(w + kw * g->dilation_w) * (size_t)g->c;
-        npu_copy_codes(&patch[(size_t)kw * channels], &row[cell], (size_t)run * channels);
+    a.step = (size_t)g->dilation_w * (size_t)g->c;
+    if (a.step == channels) {
+        a.pieces = 1;
+        a.size = cells * channels;
     }
-    const int32_t after = end > first ? end : first;
-    if (after < g->kw) {
-        npu_fill_codes(&patch[(size_t)after * channels], zero_point,
-                       (size_t)(g->kw - after) * channels);
+    return a;
+}
+
+/* patch (KW, I) = x under one row of the kernel.
+ *
+ * row   the group's channels of the image row it lies in */
+static void gather_row(const int8_t *row, const struct across *a, int8_t zero_point, int8_t *patch)
+{
+    const int8_t *from = &row[a->start];
+    if (a->before > 0) {
+        npu_fill_codes(patch, zero_point, a->before);
+        patch += a->before;
+    }
+    for (size_t left = a->pieces; left > 0; left--) {
+        npu_copy_codes(patch, from, a->size);
+        patch += a->size;
+        from += a->step;
+    }
+    if (a->after > 0) {
+        npu_fill_codes(patch, zero_point, a->after);
     }
 }
 
@@ -35,12 +64,14 @@ static void gather_patch(const int8_t *x, size_t position, int32_t group,
     const int32_t w0 = (int32_t)(position % (size_t)g->ow) * g->stride_w - g->pad_left;
     const size_t n = position / ((size_t)g->oh * (size_t)g->ow);
     const int8_t *image = &x[n * (size_t)g->h * row + (size_t)group * channels];
+    const struct across a = across_from(w0, g);
+    const int8_t zero_point = (int8_t)g->x_zero_point;
     for (int32_t kh = 0; kh < g->kh; kh++) {
         const int32_t h = h0 + kh * g->dilation_h;
         if (h < 0 || h >= g->h) {
-            npu_fill_codes(patch, (int8_t)g->x_zero_point, (size_t)g->kw * channels);
+            npu_fill_codes(patch, zero_point, (size_t)g->kw * channels);
         } else {
-            gather_row(&image[(size_t)h * row], w0, g, patch);
+            gather_row(&image[(size_t)h * row], &a, zero_point, patch);
         }
         patch += (size_t)g->kw * channels;
     }
@@ -74,8 +105,7 @@ void npu_conv2d(const int8_t *x, const int8_t *weights, const int32_t *bias,
         for (int32_t group = 0; group < g->groups; group++) {
             const size_t channel = (size_t)group * outputs;
             const int8_t *under = under_kernel(x, first, NPU_POSITIONS, group, g, patch);
-            npu_dot_block(under, depth, &weights[channel * depth], outputs, &acc[channel],
-                          &sums[channel], o);
+            npu_dot_block(under, depth, &weights[channel * depth], outputs, &acc[channel], o);
         }
         npu_requantize_rows(sums, NPU_POSITIONS, o, r, y, first * o);
     }
@@ -120,20 +150,20 @@ void npu_start_sums(const int8_t *weights, size_t outputs, size_t depth, const i
 }
 
 void npu_dot_block(const int8_t *patch, size_t depth, const int8_t *weights, size_t outputs,
-                   const int32_t *start, int32_t *acc, size_t stride)
+                   int32_t *acc, size_t stride)
 {
     const int8_t *const p0 = patch, *const p1 = p0 + depth, *const p2 = p1 + depth;
     for (size_t o = 0; o < outputs; o++) {
-        int32_t sum0 = start[o], sum1 = start[o], sum2 = start[o];
+        int32_t sum0 = acc[o], sum1 = acc[o], sum2 = acc[o];
         for (size_t i = 0; i < depth; i++) {
             const int32_t w = weights[i];
             sum0 = npu_add_wrapping(sum0, p0[i] * w);
             sum1 = npu_add_wrapping(sum1, p1[i] * w);
             sum2 = npu_add_wrapping(sum2, p2[i] * w);
         }
-        acc[o] = sum0;
-        acc[stride + o] = sum1;
-        acc[2 * stride + o] = sum2;
+        acc[stride + o] = sum0;
+        acc[2 * stride + o] = sum1;
+        acc[3 * stride + o] = sum2;
         weights += depth;
     }
 }

@@ -85,13 +85,14 @@ void npu_copy_codes(int8_t *to, const int8_t *from, size_t n);
 void npu_start_sums(const int8_t *weights, size_t outputs, size_t depth, const int32_t *bias,
                     int32_t zero_point, int32_t *start);
 
-/* acc[p*stride + o] = start[o] + sum of patch[p,:]*weights[o,:], modulo 2^32, p < NPU_POSITIONS.
+/* acc[(p + 1)*stride + o] = acc[o] + sum of patch[p,:]*weights[o,:], modulo 2^32, for each p below
+ * NPU_POSITIONS.
  *
  * patch     (NPU_POSITIONS, depth)
  * weights   (outputs, depth)
- * start     (outputs,) */
+ * acc       (outputs,) in each of 1 + NPU_POSITIONS rows: what sums start with, and sums */
 void npu_dot_block(const int8_t *patch, size_t depth, const int8_t *weights, size_t outputs,
-                   const int32_t *start, int32_t *acc, size_t stride);
+                   int32_t *acc, size_t stride);
 
 /* acc[o] = bias[o] + sum of (patch - zero_point)*weights[o,:], modulo 2^32.
  *

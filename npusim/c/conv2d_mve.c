@@ -14,22 +14,26 @@ enum { LANES = 16 };
 void npu_fill_codes(int8_t *to, int8_t value, size_t n)
 {
     const int8x16_t values = vdupq_n_s8(value);
-    for (; n >= LANES; n -= LANES) {
+    for (size_t left = n / LANES; left > 0; left--) {
         vst1q_s8(to, values);
         to += LANES;
     }
-    vst1q_p_s8(to, values, vctp8q((uint32_t)n));
+    if (n % LANES != 0) {
+        vst1q_p_s8(to, values, vctp8q((uint32_t)(n % LANES)));
+    }
 }
 
 void npu_copy_codes(int8_t *to, const int8_t *from, size_t n)
 {
-    for (; n >= LANES; n -= LANES) {
+    for (size_t left = n / LANES; left > 0; left--) {
         vst1q_s8(to, vld1q_s8(from));
         to += LANES;
         from += LANES;
     }
-    const mve_pred16_t rest = vctp8q((uint32_t)n);
-    vst1q_p_s8(to, vld1q_z_s8(from, rest), rest);
+    if (n % LANES != 0) {
+        const mve_pred16_t rest = vctp8q((uint32_t)(n % LANES));
+        vst1q_p_s8(to, vld1q_z_s8(from, rest), rest);
+    }
 }
 
 void npu_start_sums(const int8_t *weights, size_t outputs, size_t depth, const int32_t *bias,
@@ -48,15 +52,18 @@ void npu_start_sums(const int8_t *weights, size_t outputs, size_t depth, const i
     }
 }
 
-/* Whole vectors, at least one, of pairs of outputs at NPU_POSITIONS positions: six sums. */
+/* Whole vectors, at least one, of pairs of outputs, at least one, at NPU_POSITIONS positions: six
+ * sums. */
 static void dot_pairs(const int8_t *patch, size_t depth, const int8_t *weights, size_t outputs,
-                      const int32_t *start, int32_t *acc, size_t stride)
+                      int32_t *acc, size_t stride)
 {
-    for (size_t o = 0; o < outputs; o += 2) {
-        const int8_t *p0 = patch, *p1 = p0 + depth, *p2 = p1 + depth;
-        const int8_t *w0 = &weights[o * depth], *w1 = w0 + depth;
-        int32_t a0 = start[o], a1 = a0, a2 = a0, b0 = start[o + 1], b1 = b0, b2 = b0;
-        size_t left = depth / LANES;
+    const size_t vectors = depth / LANES;
+    const int32_t *const end = acc + outputs;
+    const int8_t *w0 = weights;
+    do {
+        const int8_t *p0 = patch, *p1 = p0 + depth, *p2 = p1 + depth, *w1 = w0 + depth;
+        int32_t a0 = acc[0], a1 = a0, a2 = a0, b0 = acc[1], b1 = b0, b2 = b0;
+        size_t left = vectors;
         do {
             const int8x16_t u = vld1q_s8(w0), v = vld1q_s8(w1);
             const int8x16_t x0 = vld1q_s8(p0), x1 = vld1q_s8(p1), x2 = vld1q_s8(p2);
@@ -72,14 +79,17 @@ static void dot_pairs(const int8_t *patch, size_t depth, const int8_t *weights, 
             p1 += LANES;
             p2 += LANES;
         } while (--left > 0);
-        int32_t *const to0 = &acc[o], *const to1 = to0 + stride, *const to2 = to1 + stride;
-        to0[0] = a0;
-        to0[1] = b0;
-        to1[0] = a1;
-        to1[1] = b1;
-        to2[0] = a2;
-        to2[1] = b2;
-    }
+        int32_t *const sums0 = acc + stride, *const sums1 = sums0 + stride;
+        int32_t *const sums2 = sums1 + stride;
+        sums0[0] = a0;
+        sums0[1] = b0;
+        sums1[0] = a1;
+        sums1[1] = b1;
+        sums2[0] = a2;
+        sums2[1] = b2;
+        acc += 2;
+        w0 = w1 + depth % LANES;
+    } while (acc < end);
 }
 
 /* Whole vectors, at least one, of outputs in threes, each beside the sum of its weights. */
@@ -152,13 +162,13 @@ static void add_rests(const int8_t *patch, size_t depth, const int8_t *weights, 
     const int8x16_t x1 = vld1q_z_s8(&patch[2 * depth - rest], inside);
     const int8x16_t x2 = vld1q_z_s8(&patch[3 * depth - rest], inside);
     const int8_t *w = &weights[depth - rest];
-    int32_t *acc1 = acc + stride, *acc2 = acc1 + stride;
+    int32_t *acc0 = acc + stride, *acc1 = acc0 + stride, *acc2 = acc1 + stride;
     for (size_t left = outputs; left > 0; left--) {
         const int8x16_t some = vld1q_z_s8(w, inside);
-        *acc = vmladavaq_s8(*acc, x0, some);
+        *acc0 = vmladavaq_s8(*acc0, x0, some);
         *acc1 = vmladavaq_s8(*acc1, x1, some);
         *acc2 = vmladavaq_s8(*acc2, x2, some);
-        acc++;
+        acc0++;
         acc1++;
         acc2++;
         w += depth;
@@ -166,18 +176,19 @@ static void add_rests(const int8_t *patch, size_t depth, const int8_t *weights, 
 }
 
 void npu_dot_block(const int8_t *patch, size_t depth, const int8_t *weights, size_t outputs,
-                   const int32_t *start, int32_t *acc, size_t stride)
+                   int32_t *acc, size_t stride)
 {
     if (outputs < 2 || depth < LANES) {
         for (size_t p = 0; p < NPU_POSITIONS; p++) {
-            npu_dot_row(&patch[p * depth], 0, depth, weights, outputs, start, &acc[p * stride]);
+            int32_t *const sums = &acc[(p + 1) * stride];
+            npu_dot_row(&patch[p * depth], 0, depth, weights, outputs, acc, sums);
         }
         return;
     }
-    dot_pairs(patch, depth, weights, outputs - outputs % 2, start, acc, stride);
+    dot_pairs(patch, depth, weights, outputs - outputs % 2, acc, stride);
     if (outputs % 2 != 0) {
         const size_t o = outputs - 2;
-        dot_pairs(patch, depth, &weights[o * depth], 2, &start[o], &acc[o], stride);
+        dot_pairs(patch, depth, &weights[o * depth], 2, &acc[o], stride);
     }
     if (depth % LANES != 0) {
         add_rests(patch, depth, weights, outputs, acc, stride);

@@ -11,58 +11,47 @@
 
 enum { LANES = 8 };
 
-/* From cell to cell, and from behind the last one of a row to the first of the next. */
-struct steps {
-    ptrdiff_t x_cell;
-    ptrdiff_t weights_cell;
-    ptrdiff_t x_row;
-    ptrdiff_t weights_row;
-};
-
-static struct steps steps_of(const struct npu_window *window)
-{
-    const ptrdiff_t columns = (ptrdiff_t)window->columns;
-    struct steps steps = {(ptrdiff_t)window->x_column, (ptrdiff_t)window->weights_column, 0, 0};
-    steps.x_row = (ptrdiff_t)window->x_row - columns * steps.x_cell;
-    steps.weights_row = (ptrdiff_t)window->weights_row - columns * steps.weights_cell;
-    return steps;
-}
-
 /* The first output of the block that is to begin at `next`: earlier if it would not fit. */
 static inline size_t block_at(size_t next, size_t block, size_t outputs)
 {
     return next + block <= outputs ? next : outputs - block;
 }
 
-/* acc (outputs,) = bias + sums of x*weights, M = 1, 2*LANES outputs or more. */
-static void sum_wide_blocks(const struct npu_window *window, size_t outputs, const int32_t *bias,
-                            int32_t *acc)
+/* acc (outputs,) = bias + sums of (x - zero_point)*weights, M = 1, 2*LANES outputs or more. */
+static inline void sum_wide_blocks(const struct npu_window *window, size_t outputs,
+                                   int32_t zero_point, const int32_t *bias, int32_t *acc)
 {
-    const struct steps steps = steps_of(window);
-    const size_t rows = window->rows, columns = window->columns;
+    const size_t columns = window->columns, x_step = window->x_column;
+    const size_t w_step = window->weights_column;
     for (size_t next = 0; next < outputs; next += 2 * LANES) {
         const size_t o = block_at(next, 2 * LANES, outputs);
-        const int8_t *x = window->x + o, *w = window->weights + o;
+        const int8_t *x_row = window->x + o, *w_row = window->weights + o;
         /* lane i of sum k belongs to output 4*i + k, as the products of bytes fall */
         const uint32x4_t fourth = vidupq_n_u32((uint32_t)o, 4);
         int32x4_t sum0 = vldrwq_gather_shifted_offset_s32(bias, fourth);
         int32x4_t sum1 = vldrwq_gather_shifted_offset_s32(bias + 1, fourth);
         int32x4_t sum2 = vldrwq_gather_shifted_offset_s32(bias + 2, fourth);
         int32x4_t sum3 = vldrwq_gather_shifted_offset_s32(bias + 3, fourth);
-        for (size_t row = rows; row > 0; row--) {
-            for (size_t column = columns; column > 0; column--) {
+        for (size_t row = window->rows; row > 0; row--) {
+            const int8_t *x = x_row, *w = w_row;
+            size_t column = columns;
+            do {
                 const int8x16_t codes = vld1q_s8(x), weights = vld1q_s8(w);
-                const int16x8_t even = vmullbq_int_s8(codes, weights);
-                const int16x8_t odd = vmulltq_int_s8(codes, weights);
+                int16x8_t even = vmullbq_int_s8(codes, weights);
+                int16x8_t odd = vmulltq_int_s8(codes, weights);
+                if (zero_point != 0) {
+                    even = vmlaq_n_s16(even, vmovlbq_s8(weights), (int16_t)-zero_point);
+                    odd = vmlaq_n_s16(odd, vmovltq_s8(weights), (int16_t)-zero_point);
+                }
                 sum0 = vaddq_s32(sum0, vmovlbq_s16(even));
                 sum1 = vaddq_s32(sum1, vmovlbq_s16(odd));
                 sum2 = vaddq_s32(sum2, vmovltq_s16(even));
                 sum3 = vaddq_s32(sum3, vmovltq_s16(odd));
-                x += steps.x_cell;
-                w += steps.weights_cell;
-            }
-            x += steps.x_row;
-            w += steps.weights_row;
+                x += x_step;
+                w += w_step;
+            } while (--column > 0);
+            x_row += window->x_row;
+            w_row += window->weights_row;
         }
         vstrwq_scatter_shifted_offset_s32(acc, fourth, sum0);
         vstrwq_scatter_shifted_offset_s32(acc + 1, fourth, sum1);
@@ -84,29 +73,31 @@ static uint16x8_t channels_of(size_t o, size_t multiplier)
     return vld1q_u16(channel);
 }
 
-/* acc (outputs,) = bias + sums of (x - zero_point)*weights, LANES outputs or more. */
+/* The same for any M, LANES outputs or more. */
 static void sum_blocks(const struct npu_window *window, size_t outputs, size_t multiplier,
                        int32_t zero_point, const int32_t *bias, int32_t *acc)
 {
-    const struct steps steps = steps_of(window);
-    const size_t rows = window->rows, columns = window->columns;
+    const size_t columns = window->columns, x_step = window->x_column;
+    const size_t w_step = window->weights_column;
     for (size_t next = 0; next < outputs; next += LANES) {
         const size_t o = block_at(next, LANES, outputs);
         const uint16x8_t channel = channels_of(o, multiplier);
-        const int8_t *x = window->x, *w = window->weights + o;
+        const int8_t *x_row = window->x, *w_row = window->weights + o;
         int32x4x2_t sums = vld2q_s32(&bias[o]);
-        for (size_t row = rows; row > 0; row--) {
-            for (size_t column = columns; column > 0; column--) {
+        for (size_t row = window->rows; row > 0; row--) {
+            const int8_t *x = x_row, *w = w_row;
+            size_t column = columns;
+            do {
                 const int16x8_t codes = vldrbq_gather_offset_s16(x, channel);
                 const int16x8_t values = vsubq_n_s16(codes, (int16_t)zero_point);
                 const int16x8_t weights = vldrbq_s16(w);
                 sums.val[0] = vaddq_s32(sums.val[0], vmullbq_int_s16(values, weights));
                 sums.val[1] = vaddq_s32(sums.val[1], vmulltq_int_s16(values, weights));
-                x += steps.x_cell;
-                w += steps.weights_cell;
-            }
-            x += steps.x_row;
-            w += steps.weights_row;
+                x += x_step;
+                w += w_step;
+            } while (--column > 0);
+            x_row += window->x_row;
+            w_row += window->weights_row;
         }
         vst2q_s32(&acc[o], sums);
     }
@@ -129,12 +120,24 @@ static int32_t sum_one(const struct npu_window *window, size_t o, size_t multipl
     return sum;
 }
 
+/* acc (n,) = bias: a window that holds no cell. */
+static void copy_sums(const int32_t *bias, size_t n, int32_t *acc)
+{
+    for (size_t i = 0; i < n; i++) {
+        acc[i] = bias[i];
+    }
+}
+
 void npu_depthwise_sums(const struct npu_window *window, size_t channels, size_t multiplier,
                         int32_t zero_point, const int32_t *bias, int32_t *acc)
 {
     const size_t outputs = channels * multiplier;
-    if (outputs >= 2 * LANES && multiplier == 1 && zero_point == 0) {
-        sum_wide_blocks(window, outputs, bias, acc);
+    if (window->rows == 0 || window->columns == 0) {
+        copy_sums(bias, outputs, acc);
+    } else if (outputs >= 2 * LANES && multiplier == 1 && zero_point == 0) {
+        sum_wide_blocks(window, outputs, 0, bias, acc);
+    } else if (outputs >= 2 * LANES && multiplier == 1) {
+        sum_wide_blocks(window, outputs, zero_point, bias, acc);
     } else if (outputs >= LANES) {
         sum_blocks(window, outputs, multiplier, zero_point, bias, acc);
     } else {

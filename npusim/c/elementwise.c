@@ -8,34 +8,24 @@ static size_t lesser(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* out (n,) = one operand of an add, scaled. */
-static void scaled_operand(const int8_t *x, size_t start, size_t stride, size_t n,
-                           int32_t zero_point, int32_t left_shift,
-                           const struct npu_requantization *r, int32_t *out)
-{
-    npu_differences(x, start, stride, n, zero_point, out);
-    npu_shift_left(out, n, left_shift);
-    npu_requantize_tensor_int32(out, n, r, out, 0);
-}
-
 void npu_add(const int8_t *a, const int8_t *b, const struct npu_add *p,
              const struct npu_requantization *r, const struct npu_pairs *walk, int8_t *y,
              int32_t *scratch, size_t count)
 {
-    const size_t last = walk->rank - 1, n = (size_t)walk->shape[last], piece = count / 2;
+    const size_t last = walk->rank - 1, n = (size_t)walk->shape[last];
     const size_t a_step = (size_t)walk->a_strides[last], b_step = (size_t)walk->b_strides[last];
-    int32_t *const left = scratch, *const right = &scratch[piece];
     for (int32_t row = 0; row < npu_rows_of(walk->shape, walk->rank); row++) {
-        const size_t a0 = npu_offset(row, walk->shape, walk->rank, walk->a_strides);
-        const size_t b0 = npu_offset(row, walk->shape, walk->rank, walk->b_strides);
-        for (size_t start = 0; start < n; start += piece) {
-            const size_t m = lesser(piece, n - start);
-            scaled_operand(a, a0 + start * a_step, a_step, m, p->a_zero_point, p->left_shift,
-                           &p->a, left);
-            scaled_operand(b, b0 + start * b_step, b_step, m, p->b_zero_point, p->left_shift,
-                           &p->b, right);
-            npu_add_to(left, m, right);
-            npu_requantize_tensor_int8(left, m, r, y, 0);
+        const int8_t *from_a = &a[npu_offset(row, walk->shape, walk->rank, walk->a_strides)];
+        const int8_t *from_b = &b[npu_offset(row, walk->shape, walk->rank, walk->b_strides)];
+        for (size_t start = 0; start < n; start += count) {
+            const size_t m = lesser(count, n - start);
+            const struct npu_operand left
+                = {&from_a[start * a_step], a_step, p->a_zero_point, p->left_shift, &p->a};
+            const struct npu_operand right
+                = {&from_b[start * b_step], b_step, p->b_zero_point, p->left_shift, &p->b};
+            npu_scale_operand(&left, m, scratch);
+            npu_add_operand(&right, m, scratch);
+            npu_requantize_tensor_int8(scratch, m, r, y, 0);
             y += m;
         }
     }
@@ -45,51 +35,51 @@ void npu_mul(const int8_t *a, const int8_t *b, const struct npu_mul *p,
              const struct npu_requantization *r, const struct npu_pairs *walk, int8_t *y,
              int32_t *scratch, size_t count)
 {
-    const size_t last = walk->rank - 1, n = (size_t)walk->shape[last], piece = count / 2;
+    const size_t last = walk->rank - 1, n = (size_t)walk->shape[last];
     const size_t a_step = (size_t)walk->a_strides[last], b_step = (size_t)walk->b_strides[last];
-    int32_t *const left = scratch, *const right = &scratch[piece];
     for (int32_t row = 0; row < npu_rows_of(walk->shape, walk->rank); row++) {
-        const size_t a0 = npu_offset(row, walk->shape, walk->rank, walk->a_strides);
-        const size_t b0 = npu_offset(row, walk->shape, walk->rank, walk->b_strides);
-        for (size_t start = 0; start < n; start += piece) {
-            const size_t m = lesser(piece, n - start);
-            npu_differences(a, a0 + start * a_step, a_step, m, p->a_zero_point, left);
-            npu_differences(b, b0 + start * b_step, b_step, m, p->b_zero_point, right);
-            npu_multiply_by(left, m, right);
-            npu_requantize_tensor_int8(left, m, r, y, 0);
+        const int8_t *from_a = &a[npu_offset(row, walk->shape, walk->rank, walk->a_strides)];
+        const int8_t *from_b = &b[npu_offset(row, walk->shape, walk->rank, walk->b_strides)];
+        for (size_t start = 0; start < n; start += count) {
+            const size_t m = lesser(count, n - start);
+            npu_multiply(&from_a[start * a_step], a_step, &from_b[start * b_step], b_step, m, p,
+                         scratch);
+            npu_requantize_tensor_int8(scratch, m, r, y, 0);
             y += m;
         }
     }
 }
 
-#if !defined(__ARM_FEATURE_MVE)
+#if !defined(__ARM_FEATURE_MVE) /* else in elementwise_mve.c */
 
-void npu_differences(const int8_t *x, size_t start, size_t stride, size_t n, int32_t zero_point,
-                     int32_t *out)
+/* A copy of an operand cannot change while sums are written. */
+void npu_scale_operand(const struct npu_operand *operand, size_t n, int32_t *sums)
 {
+    const struct npu_operand x = *operand;
+    const struct npu_requantization r = *x.r;
+    const size_t whole = n - n % (size_t)r.rounding.block;
     for (size_t i = 0; i < n; i++) {
-        out[i] = x[start + i * stride] - zero_point;
+        sums[i] = npu_scaled_code(&x, i, i < whole ? r.rounding.rule : r.rounding.rest);
     }
 }
 
-void npu_shift_left(int32_t *values, size_t n, int32_t exponent)
+void npu_add_operand(const struct npu_operand *operand, size_t n, int32_t *sums)
 {
+    const struct npu_operand x = *operand;
+    const struct npu_requantization r = *x.r;
+    const size_t whole = n - n % (size_t)r.rounding.block;
     for (size_t i = 0; i < n; i++) {
-        values[i] = npu_shift_left_wrapping(values[i], exponent);
+        const int32_t rule = i < whole ? r.rounding.rule : r.rounding.rest;
+        sums[i] = npu_add_wrapping(sums[i], npu_scaled_code(&x, i, rule));
     }
 }
 
-void npu_add_to(int32_t *values, size_t n, const int32_t *others)
+void npu_multiply(const int8_t *a, size_t a_stride, const int8_t *b, size_t b_stride, size_t n,
+                  const struct npu_mul *p, int32_t *products)
 {
+    const int32_t a_zero_point = p->a_zero_point, b_zero_point = p->b_zero_point;
     for (size_t i = 0; i < n; i++) {
-        values[i] = npu_add_wrapping(values[i], others[i]);
-    }
-}
-
-void npu_multiply_by(int32_t *values, size_t n, const int32_t *others)
-{
-    for (size_t i = 0; i < n; i++) {
-        values[i] = npu_multiply_wrapping(values[i], others[i]);
+        products[i] = (a[i * a_stride] - a_zero_point) * (b[i * b_stride] - b_zero_point);
     }
 }
 

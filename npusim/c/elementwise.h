@@ -12,14 +12,14 @@
 #ifndef NPU_ELEMENTWISE_H
 #define NPU_ELEMENTWISE_H
 
-#include "structs.h"
+#include "requantize.h"
 
 /* Add with broadcasting.
  *
  * a, b      as long as their strides reach
  * r         of the sum
  * y         as long as the walk, out
- * scratch   (count,): two pieces */
+ * scratch   (count,): one piece */
 void npu_add(const int8_t *a, const int8_t *b, const struct npu_add *p,
              const struct npu_requantization *r, const struct npu_pairs *walk, int8_t *y,
              int32_t *scratch, size_t count);
@@ -63,16 +63,38 @@ void npu_rescale_int32_int16(const int32_t *x, size_t n, const struct npu_rescal
                              const struct npu_requantization *r, int16_t *y, int32_t *scratch,
                              size_t count);
 
+/* One operand of an add along a row.
+ *
+ * x             the first code; stride elements from one to the next, 0 or 1
+ * zero_point    of x
+ * left_shift    of the differences to it, 0..31
+ * r             to the common scale of the operands: zero point 0, and every number is inside */
+struct npu_operand {
+    const int8_t *x;
+    size_t stride;
+    int32_t zero_point;
+    int32_t left_shift;
+    const struct npu_requantization *r;
+};
+
+/* R((x[i] - zero_point) << left_shift) by a rule of `enum npu_requantize_rule`, modulo 2^32. */
+static inline int32_t npu_scaled_code(const struct npu_operand *operand, size_t i, int32_t rule)
+{
+    const int32_t difference = operand->x[i * operand->stride] - operand->zero_point;
+    const int32_t shifted = npu_shift_left_wrapping(difference, operand->left_shift);
+    const int32_t multiplier = operand->r->multiplier[0], shift = operand->r->shift[0];
+    return npu_wrap32(npu_code(npu_requantize(shifted, multiplier, shift, rule), operand->r));
+}
+
 /* The hot loops of add and mul.
  *
- * differences   out (n,) = x[start + i * stride] - zero_point, stride 0 or 1
- * shift_left    values (n,) *= 2^exponent, in place, modulo 2^32
- * add_to        values (n,) += others (n,), modulo 2^32
- * multiply_by   values (n,) *= others (n,), modulo 2^32 */
-void npu_differences(const int8_t *x, size_t start, size_t stride, size_t n, int32_t zero_point,
-                     int32_t *out);
-void npu_shift_left(int32_t *values, size_t n, int32_t exponent);
-void npu_add_to(int32_t *values, size_t n, const int32_t *others);
-void npu_multiply_by(int32_t *values, size_t n, const int32_t *others);
+ * scale_operand   sums (n,) = the scaled codes of an operand
+ * add_operand     sums (n,) += the scaled codes of an operand, modulo 2^32
+ * multiply        products (n,) = (a - a_zero_point) * (b - b_zero_point), a and b as `npu_operand`
+ *                 has x */
+void npu_scale_operand(const struct npu_operand *operand, size_t n, int32_t *sums);
+void npu_add_operand(const struct npu_operand *operand, size_t n, int32_t *sums);
+void npu_multiply(const int8_t *a, size_t a_stride, const int8_t *b, size_t b_stride, size_t n,
+                  const struct npu_mul *p, int32_t *products);
 
 #endif

@@ -136,56 +136,32 @@ static int32_t code(float x, size_t i, const struct quantization *by)
     return (i < by->whole ? by->rule : by->rest)(x, &by->range) + by->zero_point;
 }
 
-void npu_quantize_int8(const float *x, size_t n, const struct npu_quantize *p, int8_t *y)
-{
-    const struct quantization by = quantization_of(n, p, INT8_MIN, INT8_MAX);
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (int8_t)code(x[i], i, &by);
+/* Defines npu_quantize_Y for one type. */
+#define QUANTIZE(Y, LOW, HIGH)                                                                  \
+    void npu_quantize_##Y(const float *x, size_t n, const struct npu_quantize *p, Y##_t *y)     \
+    {                                                                                           \
+        const struct quantization by = quantization_of(n, p, LOW, HIGH);                        \
+        for (size_t i = 0; i < n; i++) {                                                        \
+            y[i] = (Y##_t)code(x[i], i, &by);                                                   \
+        }                                                                                       \
     }
-}
 
-void npu_quantize_uint8(const float *x, size_t n, const struct npu_quantize *p, uint8_t *y)
-{
-    const struct quantization by = quantization_of(n, p, 0, UINT8_MAX);
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (uint8_t)code(x[i], i, &by);
-    }
-}
+QUANTIZE(int8, INT8_MIN, INT8_MAX)
+QUANTIZE(uint8, 0, UINT8_MAX)
+QUANTIZE(int16, INT16_MIN, INT16_MAX)
 
-void npu_quantize_int16(const float *x, size_t n, const struct npu_quantize *p, int16_t *y)
-{
-    const struct quantization by = quantization_of(n, p, INT16_MIN, INT16_MAX);
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (int16_t)code(x[i], i, &by);
+/* Defines npu_dequantize_X for one type. */
+#define DEQUANTIZE(X)                                                                           \
+    void npu_dequantize_##X(const X##_t *x, size_t n, const struct npu_dequantize *p, float *y) \
+    {                                                                                           \
+        const dequantizer rule = dequantizer_of(p->rounding.rule);                              \
+        const dequantizer rest = dequantizer_of(p->rounding.rest);                              \
+        const size_t whole = whole_blocks(n, &p->rounding);                                     \
+        for (size_t i = 0; i < n; i++) {                                                        \
+            y[i] = (i < whole ? rule : rest)(x[i], p);                                          \
+        }                                                                                       \
     }
-}
 
-void npu_dequantize_int8(const int8_t *x, size_t n, const struct npu_dequantize *p, float *y)
-{
-    const dequantizer rule = dequantizer_of(p->rounding.rule);
-    const dequantizer rest = dequantizer_of(p->rounding.rest);
-    const size_t whole = whole_blocks(n, &p->rounding);
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (i < whole ? rule : rest)(x[i], p);
-    }
-}
-
-void npu_dequantize_uint8(const uint8_t *x, size_t n, const struct npu_dequantize *p, float *y)
-{
-    const dequantizer rule = dequantizer_of(p->rounding.rule);
-    const dequantizer rest = dequantizer_of(p->rounding.rest);
-    const size_t whole = whole_blocks(n, &p->rounding);
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (i < whole ? rule : rest)(x[i], p);
-    }
-}
-
-void npu_dequantize_int16(const int16_t *x, size_t n, const struct npu_dequantize *p, float *y)
-{
-    const dequantizer rule = dequantizer_of(p->rounding.rule);
-    const dequantizer rest = dequantizer_of(p->rounding.rest);
-    const size_t whole = whole_blocks(n, &p->rounding);
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (i < whole ? rule : rest)(x[i], p);
-    }
-}
+DEQUANTIZE(int8)
+DEQUANTIZE(uint8)
+DEQUANTIZE(int16)

@@ -28,15 +28,17 @@ C_ONLY = {
     "npu_is_pointwise", "npu_conv2d_depth", "npu_conv2d_patch", "npu_conv2d_acc",
     "npu_first_tap", "npu_end_tap", "npu_start_sums", "npu_dot_block", "npu_dot_row",
     "npu_fill_codes", "npu_copy_codes",
-    "npu_depthwise_sums", "npu_add_codes", "npu_total_of_codes", "npu_raise_codes", "npu_add_to",
-    "npu_multiply_by", "npu_move", "npu_neural_art_dot",
+    "npu_depthwise_sums", "npu_add_codes", "npu_total_of_codes", "npu_raise_codes",
+    "npu_scaled_code", "npu_scale_operand", "npu_add_operand", "npu_multiply", "npu_move",
+    "npu_neural_art_dot",
 }  # fmt: skip
-C_ONLY_STRUCTS = {"npu_window"}
+C_ONLY_STRUCTS = {"npu_window", "npu_operand"}
 # Python functions with no namesake, by module: one loop for each rule, which C chooses inside;
 # inner loops that C writes for several positions at once, or as static functions; what is in float
 PYTHON_ONLY = {
     "conv2d": {"dot", "gather_patch"},
     "depthwise_conv2d": {"accumulate"},
+    "elementwise": {"differences", "shift_left"},
     "ordered": {"limits", "span", "begin", "add_products", "finish"},
     "requantize": {
         f"{what}_{rule}" for what in ("row", "tensor") for rule in structs.REQUANTIZE

@@ -99,6 +99,34 @@ def test_several_inputs_and_outputs_match_session(name, tmp_path):
     assert_program_matches(program, graph, inputs)
 
 
+def blocks():
+    """Rows of 11 channels and 275 elements, neither whole blocks of 8 nor of 16."""
+    draft = Draft(seed=6)
+    a, b = draft.input((1, 5, 5, 11)), draft.input((1, 5, 5, 11), "float32")
+    quantized = draft.node("quantize", (b,), affine={"scale": 0.05, "zero_point": 3})
+    total = draft.node("add", (a, quantized), activation="none")
+    summed = draft.depthwise_conv2d(total)
+    coded = draft.node("quantize", (summed,), affine={"scale": 0.04, "zero_point": -9})
+    real = draft.node("dequantize", (coded,), dtype="float32")
+    return draft.graph(summed, real, profile="litert-x86")
+
+
+@pytest.mark.parametrize("name", ["gcc-sanitized", "m55-scalar", "m55-mve"])
+def test_blocks_and_what_is_behind_them_match_session(name, tmp_path):
+    graph = blocks()
+    program = built(graph, BY_NAME[name], tmp_path)
+    source = (tmp_path / "network.c").read_text("utf-8")
+    assert ".block = 8" in source
+    assert ".block = 16" in source
+
+    rng = np.random.default_rng(7)
+    x, y = (graph.tensors[i].name for i in graph.inputs)
+    inputs = {x: rng.integers(-128, 128, (16, 5, 5, 11)).astype(np.int8),
+              y: rng.normal(0, 3, (16, 5, 5, 11)).astype(np.float32)}  # fmt: skip
+    assert program.check().startswith("self-test: 0 of ")
+    assert_program_matches(program, graph, inputs)
+
+
 def test_images_of_a_batch_that_meet_stay_together(tmp_path):
     draft = Draft()
     x = draft.input((2, 3, 3, 2))

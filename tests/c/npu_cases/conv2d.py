@@ -74,9 +74,10 @@ def _dots(random: np.random.Generator, depth: int, outputs: int) -> Iterator[Cas
     more = {"patch": patch[0], "zero_point": zero_point, "bias": biases, "acc": written(row)}
     yield Case("npu_dot_row", {**given, **more}, {"acc": row})
     stride = outputs + int(random.integers(0, 3))
-    block = np.full((POSITIONS, stride), 7, np.int32)
-    more = {"patch": patch, "start": start, "acc": block.copy(), "stride": stride}
-    block[:, :outputs] = _wrapped(start + patch.astype(np.int64) @ wide.T)
+    block = np.full((1 + POSITIONS, stride), 7, np.int32)
+    block[0, :outputs] = start
+    more = {"patch": patch, "acc": block.copy(), "stride": stride}
+    block[1:, :outputs] = _wrapped(start + patch.astype(np.int64) @ wide.T)
     yield Case("npu_dot_block", {**given, **more}, {"acc": block})
 
 

@@ -8,10 +8,18 @@ from kernels import drawn
 from npusim import strides
 from npusim.kernels.structs import Add, Requantization, Rounding
 from npusim.kernels.table import RESCALES
+from npusim.reference.requantize import requantize
 
 from ..records import Case
 from . import shaped
-from .arguments import INTEGER_RULES, integer_rounding, with_integer_rules
+from .arguments import (
+    INTEGER_RULES,
+    integer_rounding,
+    requantization,
+    struct,
+    with_integer_rules,
+    written,
+)
 from .shapes import broadcasting
 
 ALL_CODES = np.arange(-128, 128, dtype=np.int8)
@@ -23,9 +31,9 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
         yield shaped.add(*EVERY_PAIR, *_add(random, EVERY_PAIR[0].size, Rounding(rule, 1, rule)))
         yield shaped.mul(*EVERY_PAIR, *_mul(random, rule))
     for n in (1, 3, 4, 5, 15, 16, 17, 33):
-        yield _differences(random, 0, n)
-        yield _differences(random, 1, n)
-        yield from _in_place(random, n)
+        for stride in (0, 1):
+            yield from _operand(random, stride, n)
+            yield _products(random, stride, n)
 
 
 def fuzz(random: np.random.Generator, count: int) -> Iterator[Case]:
@@ -66,25 +74,26 @@ def _rescale(random: np.random.Generator, x_type: type, y_type: type) -> Case:
     return shaped.rescale(x, p, with_integer_rules(random, r), y_type)
 
 
-def _differences(random: np.random.Generator, stride: int, n: int) -> Case:
-    start = int(random.integers(0, 4))
-    x, zero_point = drawn.codes(random, (start + n,)), drawn.zero_point(random)
-    given = {"x": x, "start": start, "stride": stride, "n": n, "zero_point": zero_point}
-    codes = x[start:] if stride else np.repeat(x[start], n)
-    return Case(
-        "npu_differences",
-        {**given, "out": np.zeros(n, np.int32)},
-        {"out": codes.astype(np.int32) - zero_point},
-    )
+def _operand(random: np.random.Generator, stride: int, n: int) -> Iterator[Case]:
+    """Scaled codes of an operand, alone and added to sums that wrap."""
+    p = drawn.add(random)[0]
+    r = p.a._replace(rounding=integer_rounding(random))
+    x = drawn.codes(random, (n if stride else 1,))
+    moved = np.broadcast_to(x, n).astype(np.int64) - p.a_zero_point << p.left_shift
+    scaled = requantize(moved, r, np.int32)
+    operand = {"x": x, "stride": stride, "zero_point": p.a_zero_point,
+               "left_shift": p.left_shift, "r": requantization(r)}  # fmt: skip
+    given = {"operand": operand, "n": n}
+    yield Case("npu_scale_operand", {**given, "sums": written(scaled)}, {"sums": scaled})
+    sums = drawn.codes(random, (n,), np.int32)
+    yield Case("npu_add_operand", {**given, "sums": sums.copy()}, {"sums": sums + scaled})
+    last = {"i": n - 1, "rule": r.rounding.rest if n % r.rounding.block else r.rounding.rule}
+    yield Case("npu_scaled_code", {"operand": operand, **last}, {"return": int(scaled[-1])})
 
 
-def _in_place(random: np.random.Generator, n: int) -> Iterator[Case]:
-    """int32 of every size: results wrap."""
-    values, others = drawn.codes(random, (2, n), np.int32)
-    exponent = int(random.integers(0, 32))
-    shifted = (values.astype(np.int64) << exponent).astype(np.int32)
-    given = {"values": values.copy(), "n": n}
-    yield Case("npu_shift_left", {**given, "exponent": exponent}, {"values": shifted})
-    given["others"] = others
-    yield Case("npu_add_to", given, {"values": values + others})
-    yield Case("npu_multiply_by", given, {"values": values * others})
+def _products(random: np.random.Generator, b_stride: int, n: int) -> Case:
+    p = drawn.mul(random)[0]
+    a, b = drawn.codes(random, (n,)), drawn.codes(random, (n if b_stride else 1,))
+    products = (a.astype(np.int32) - p.a_zero_point) * (b.astype(np.int32) - p.b_zero_point)
+    given = {"a": a, "a_stride": 1, "b": b, "b_stride": b_stride, "n": n, "p": struct(p)}
+    return Case("npu_multiply", {**given, "products": written(products)}, {"products": products})
