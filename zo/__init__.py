@@ -10,6 +10,7 @@ What a user meets:
     adapt -> Adaptation                                       other images, without labels
     measure_statistics, store_statistics                      what `adapt` goes by
     data                                                      labelled images
+    write_back -> WriteBack, of Written                       into the .tflite file it came from
     c_sources                                                 the same arithmetic in C99
 
 The code, from the inside out:
@@ -25,6 +26,7 @@ The code, from the inside out:
     checkpoint, interrupt, result, train                      a run from outside
     warm_up, new_head                                         a float head, and int8 with head-room
     moments, adapt                                            channel statistics
+    file_scales, write_back                                   back into the user's own file
     sources, c                                                C99 twins of the arithmetic
     export                                                    a run as a C project
     bench, demo, commands, cli                                the `zo` command
@@ -43,6 +45,7 @@ from .schedule import Constant, Declared, QScheduler
 from .sources import c_sources
 from .train import train
 from .warm_up import WarmUp
+from .write_back import WriteBack, Written, write_back
 
 __all__ = [
     "PAPER",
@@ -62,6 +65,8 @@ __all__ = [
     "Reuse",
     "UserLoss",
     "WarmUp",
+    "WriteBack",
+    "Written",
     "adapt",
     "attach_head",
     "c_sources",
@@ -70,4 +75,5 @@ __all__ = [
     "squared_error_loss",
     "store_statistics",
     "train",
+    "write_back",
 ]
