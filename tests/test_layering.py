@@ -69,6 +69,7 @@ ORDER = [
     "__init__",
     "models",
     "c_syntax",
+    "page",
     "golden",
     "diff",
     "identify",
