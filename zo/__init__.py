@@ -29,6 +29,7 @@ The code, from the inside out:
     file_scales, write_back                                   back into the user's own file
     sources, c                                                C99 twins of the arithmetic
     export                                                    a run as a C project
+    plots, report                                             pictures of runs, and a page
     bench, demo, commands, cli                                the `zo` command
 """
 

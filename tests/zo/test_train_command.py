@@ -93,8 +93,8 @@ def test_train_keeps_the_run_that_a_folder_holds(zo_command, inverted_digits):
     code, out, err = zo_command(*RUN, "--data", inverted_digits, *SHORT, "--seed", 1)
     assert (code, out) == (2, "")
     assert err == (
-        "zo: run: must hold no run, got model.h5, history.csv, curves.png, checkpoint.npz; "
-        "go on with --resume or replace it with --overwrite\n"
+        "zo: run: must hold no run, got model.h5, history.jsonl, history.csv, "
+        "curves.png, checkpoint.npz; go on with --resume or replace it with --overwrite\n"
     )
     assert Path("run/model.h5").read_bytes() == before
     assert zo_command(*RUN, "--data", inverted_digits, *SHORT, "--seed", 1, "--overwrite")[0] == 0
@@ -103,8 +103,8 @@ def test_train_keeps_the_run_that_a_folder_holds(zo_command, inverted_digits):
     code, _, err = zo_command(*RUN, "--data", inverted_digits, *SHORT, "--resume")
     assert code == 2
     assert err == (
-        "zo: run: must hold checkpoint.npz to go on from, got model.h5, history.csv, curves.png; "
-        "start anew with --overwrite\n"
+        "zo: run: must hold checkpoint.npz to go on from, got model.h5, history.jsonl, "
+        "history.csv, curves.png; start anew with --overwrite\n"
     )
 
 

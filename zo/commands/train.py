@@ -13,18 +13,18 @@ from npusim.progress_bar import bar
 
 from ..classifier import find_classifier
 from ..data import Dataset, load, split, to_input
-from ..history import write_csv
+from ..history import write_csv, write_lines
 from ..moments import enough_images, measure_statistics, store_statistics
 from ..new_head import HeadOptions, Reading, attach_head
 from ..options import Hooks
+from ..plots import figures, save_run
 from ..result import Result
 from ..train import train
 from ..warm_up import WarmUp
 from .arguments import Command, normalization
 from .origin import Origin, fingerprint, with_origin
-from .plot import figures, save_run
 from .progress import print_epoch, timed
-from .run_folder import check_folder
+from .run_folder import CURVES, HISTORY, MODEL, TABLE, check_folder
 from .train_checks import check_classes, check_trainable
 from .train_options import (
     METHOD,
@@ -52,7 +52,8 @@ perturbed weights estimate the gradient, and q grows when accuracy stagnates
 together with zeroth order for layers below it. Features of layers before the
 first trained one are computed once per image and kept on disk.
 
-Writes into the folder: model.h5, history.csv, curves.png, checkpoint.npz.
+Writes into the folder: model.h5, history.jsonl and .csv, curves.png,
+checkpoint.npz; zo report makes a page of them.
 Ctrl-C stops after the present step and keeps what was done; --resume goes on
 from the last whole epoch, to the same bits as without the interruption. It
 takes the settings of the run it continues, --epochs among them: the learning
@@ -163,11 +164,12 @@ def _with_new_head(task: Task, arguments: argparse.Namespace) -> Task:
 
 
 def _write(result: Result, task: Task, arguments: argparse.Namespace) -> None:
-    """model.h5 with the statistics that `zo adapt` goes by, history.csv and curves.png."""
+    """The model with the statistics that `zo adapt` goes by, the history and its picture."""
     folder: Path = arguments.output
     images = task.train.drawn(enough_images(result.graph), arguments.seed).images()
     session = Session(result.graph, threads=arguments.threads)
     graph = store_statistics(result.graph, measure_statistics(session, images))
-    save(with_origin(graph, task.origin), folder / "model.h5")
-    write_csv(result.history, folder / "history.csv")
-    save_run(result.history, task.data, folder / "curves.png")
+    save(with_origin(graph, task.origin), folder / MODEL)
+    write_lines(result.history, folder / HISTORY)
+    write_csv(result.history, folder / TABLE)
+    save_run(result.history, task.data, folder / CURVES)

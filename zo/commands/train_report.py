@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..result import Result
+from .run_folder import FILES, MODEL
 
 
 def report(result: Result, seconds: Mapping[str, float], folder: Path) -> Mapping[str, Any]:
@@ -26,7 +27,7 @@ def report(result: Result, seconds: Mapping[str, float], folder: Path) -> Mappin
         "seconds": last.seconds,
         "phases": seconds,
         "clipped": result.moved,
-        "model": str(folder / "model.h5"),
+        "model": str(folder / MODEL),
     }
 
 
@@ -46,7 +47,8 @@ def print_end(result: Result, seconds: Mapping[str, float], folder: Path) -> Non
     print(f"seconds      {', '.join(f'{phase} {s:.1f}' for phase, s in seconds.items())}")
     for name, count in result.moved.items():
         print(f"clipped      {count} codes of {name}, to leave room for perturbations")
-    print(f"written      {folder / 'model.h5'}, history.csv, curves.png, checkpoint.npz")
+    print(f"written      {folder / MODEL}")
+    print(f"             {', '.join(FILES[1:])}")
 
 
 def _q_path(result: Result) -> list[tuple[int, int]]:
