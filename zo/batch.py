@@ -17,8 +17,10 @@ from npusim.head import frozen_part
 
 from .classifier import Classifier, flat_logits
 from .data import Dataset
+from .data.augment import variant_rows
 from .features import frozen_rows
 from .options import Reuse
+from .prng import shuffle
 
 MAX_STORED_BYTES = 1 << 30
 """Prefixes of a data set that need more memory are computed for each batch."""
@@ -80,6 +82,16 @@ class Source:
 
     def __len__(self) -> int:
         return len(self._dataset)
+
+    @property
+    def originals(self) -> int:
+        """Images of an epoch: of augmented ones, one variant each."""
+        return self._dataset.originals
+
+    def order(self, seed: int, epoch: int) -> NDArray[np.int64]:
+        """The rows of an epoch in the order they are trained on."""
+        rows = shuffle(seed, epoch, self.originals)
+        return variant_rows(rows, self._dataset.variants, seed, epoch)
 
     def content(self) -> str:
         """A hash of the labels and the first images: another data set, or other pixels, differ."""

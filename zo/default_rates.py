@@ -42,7 +42,7 @@ def choose_rates(
     rungs    every q of the schedule, the first being the one that a given `lr` is meant for
     An exact gradient does not get better with q, so its rate does not follow it.
     """
-    method, steps = options.method, options.epochs * options.steps_per_epoch(len(source))
+    method, steps = options.method, options.epochs * options.steps_per_epoch(source.originals)
 
     @cache
     def norm() -> float:

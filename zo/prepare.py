@@ -76,10 +76,13 @@ def _loss(method: Method, classifier: Classifier | None) -> Loss:
 
 
 def _check_data(train: Dataset, validation: Dataset, loss: Loss, batch: int) -> None:
-    if len(train) < batch:
-        raise ValueError(f"train: must have a batch of {batch} images at least, got {len(train)}")
+    if train.originals < batch:
+        got = train.originals
+        raise ValueError(f"train: must have a batch of {batch} images at least, got {got}")
     if not len(validation):
         raise ValueError("train: validation must have an image at least, got none")
+    if validation.variants != 1:
+        raise ValueError(f"{validation.name}: must validate with original images, got variants")
     for part in (train, validation):
         top = int(part.labels.max())
         if isinstance(loss, CrossEntropy) and top >= loss.classes:

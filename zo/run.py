@@ -13,7 +13,6 @@ from .evaluate import Evaluation, evaluate
 from .history import Epoch
 from .loss import CrossEntropy
 from .options import Options
-from .prng import shuffle
 from .recalibrate import recalibrate_logits, recalibrate_weights
 from .sampling import Draw
 from .schedule import Schedule
@@ -48,7 +47,7 @@ class Run:
     @property
     def steps_per_epoch(self) -> int:
         """Whole batches in the training images."""
-        return self.options.steps_per_epoch(len(self.train))
+        return self.options.steps_per_epoch(self.train.originals)
 
     @property
     def epoch(self) -> int:
@@ -75,7 +74,7 @@ class Run:
     def batches(self) -> Iterator[tuple[int, np.ndarray]]:
         """(steps done before, rows) of every step of the next epoch."""
         size, steps = self.options.batch, self.steps_per_epoch
-        order = shuffle(self.options.seed, self.epoch, len(self.train))
+        order = self.train.order(self.options.seed, self.epoch)
         for i in range(steps):
             yield self.epoch * steps + i, order[i * size : (i + 1) * size]
 

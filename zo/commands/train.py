@@ -33,6 +33,7 @@ from .train_options import (
     TASK,
     chosen_options,
     chosen_schedule,
+    chosen_variants,
     features_folder,
     part_sizes,
 )
@@ -141,6 +142,7 @@ def _task(graph: Graph, arguments: argparse.Namespace, seconds: dict[str, float]
     with timed(seconds, "pictures"), bar("pictures") as advance:
         learned, held_out = (to_input(part, graph, found).held(advance) for part in parts)
         data = fingerprint(dataset)
+        learned = chosen_variants(arguments, learned)
     origin = Origin(*sizes, arguments.seed, data, dataset.classes, found)
     task = Task(graph, learned, held_out, Path(arguments.data).resolve().name, origin)
     if arguments.classes is None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from npusim.command_line import counting_number
 
+from ..data import Dataset, augmented
+from ..data.augment import CROP
 from ..estimate import ESTIMATORS
 from ..features import default_folder
 from ..options import PERTURBATIONS, POLICIES, Method, Reuse
@@ -33,6 +35,13 @@ def fraction(text: str) -> float:
     return value
 
 
+def whole_number(text: str) -> int:
+    """A whole number of 0 or more."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"must be a whole number of 0 or more, got {text!r}")
+    return int(text)
+
+
 TASK: Options = {
     "--model": {**MODEL, "required": True},
     "--data": DATA,
@@ -47,6 +56,14 @@ TASK: Options = {
     },
     "--validation": {
         "type": counting_number, "metavar": "N", "help": "validation images; one in five",
+    },
+    "--augment": {
+        "type": counting_number, "metavar": "N",
+        "help": "flipped and cropped variants of each training image, one an epoch; none",
+    },
+    "--crop": {
+        "type": whole_number, "metavar": "PIXELS",
+        "help": "how far the crop of a variant may be off the centre; 4",
     },
     **PIXELS,
     "--features": {
@@ -124,6 +141,16 @@ def part_sizes(arguments: argparse.Namespace, images: int) -> tuple[int, int]:
     """Images of both parts: as given, else all, one in five to validate."""
     validation = arguments.validation or max(1, images // VALIDATION_SHARE)
     return arguments.train or images - validation, validation
+
+
+def chosen_variants(arguments: argparse.Namespace, train: Dataset) -> Dataset:
+    """The training images as --augment and --crop ask for them; ValueError for one without."""
+    if arguments.augment is None:
+        if arguments.crop is not None:
+            raise ValueError("--crop: needs --augment, whose variants it crops, got it alone")
+        return train
+    crop = CROP if arguments.crop is None else arguments.crop
+    return augmented(train, arguments.augment, arguments.seed, crop)
 
 
 def features_folder(arguments: argparse.Namespace) -> Path | None:

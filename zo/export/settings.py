@@ -26,6 +26,8 @@ def require_twins(run: Run) -> None:
     if not isinstance(run.scheduler, QScheduler | Constant):
         name = type(run.scheduler).__name__
         raise ValueError(f"export: schedule must be QScheduler or Constant in C, got {name}")
+    if run.train.originals != len(run.train):
+        raise ValueError("export: training images must be originals in C, got augmented ones")
 
 
 def scaled_fields(parts: Parts, model: Model, run: Run) -> list[Fields]:
