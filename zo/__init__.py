@@ -4,7 +4,7 @@ What a user meets:
 
     train -> Result, with an Epoch and its Cost per epoch     a run
     Options, Method, Reuse, Hooks, PAPER                      how it trains
-    QScheduler, Constant, Declared                            q by epoch
+    QScheduler, Constant, Declared, linear_ramp, epoch_power  q by epoch
     UserLoss, ErrorCount, squared_error_loss                  objectives besides cross-entropy
     attach_head, with HeadOptions, WarmUp, Reading            a new classifier
     adapt -> Adaptation                                       other images, without labels
@@ -20,7 +20,8 @@ The code, from the inside out:
     data, features, digest, atomic                            images, and files found by content
     trainable, classifier, batch                              a session and images for a step
     sampling, sampled_head, step                              one step
-    rate, default_rates, schedule, metric, early_stopping     how fast, how many samples, how long
+    rate, default_rates, metric, schedule, declared,
+    early_stopping                                            how fast, how many samples, how long
     options, prepare, run, evaluate, cost, history            a run from epoch to epoch
     checkpoint, interrupt, result, train                      a run from outside
     warm_up, new_head                                         a float head, and int8 with head-room
@@ -33,13 +34,14 @@ The code, from the inside out:
 from . import data
 from .adapt import Adaptation, adapt
 from .cost import Cost
+from .declared import Constant, Declared, epoch_power, linear_ramp
 from .history import Epoch
 from .loss import ErrorCount, UserLoss, squared_error_loss
 from .moments import measure_statistics, store_statistics
 from .new_head import HeadOptions, Reading, attach_head
 from .options import PAPER, Hooks, Method, Options, Reuse
 from .result import Result
-from .schedule import Constant, Declared, QScheduler
+from .schedule import QScheduler
 from .sources import c_sources
 from .train import train
 from .warm_up import WarmUp
@@ -66,6 +68,8 @@ __all__ = [
     "attach_head",
     "c_sources",
     "data",
+    "epoch_power",
+    "linear_ramp",
     "measure_statistics",
     "squared_error_loss",
     "store_statistics",

@@ -18,12 +18,12 @@ from npusim import Graph, Session
 
 from .batch import Batch
 from .data import Dataset
+from .declared import Declared
 from .options import Options, Reuse
 from .perturb import advance, perturb, restore
 from .prepare import prepare
 from .run import Run
 from .sampling import Draw
-from .schedule import Declared
 from .step import Gradient, Step
 
 Q_RANGE = tuple(2**i for i in range(11))

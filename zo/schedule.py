@@ -1,4 +1,4 @@
-"""How many perturbations q an epoch uses: QScheduler and its simplest rivals.
+"""How many perturbations q an epoch uses: what a schedule is, and QScheduler.
 
 QScheduler raises q when the metric has not improved for `patience` epochs, as PyTorch's
 ReduceLROnPlateau lowers a rate. Decisions are made in integers and fractions, so they are the same
@@ -8,7 +8,7 @@ acts when it exceeds it), and thresholds are fractions of 1 (0.005 is half a poi
 Source: "QScheduler" (arXiv 2607.18802), whose threshold is not given: ours is 0.005.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from numbers import Integral
@@ -205,64 +205,6 @@ class QScheduler:
         wanted = self._factor * self._q
         self._q = self._rungs[min(bisect_left(self._rungs, wanted), len(self._rungs) - 1)]
         self._cooling = self._cooldown
-
-
-class Constant:
-    """The same q in every epoch."""
-
-    def __init__(self, q: int) -> None:
-        self.q = at_least("q", q, 1)
-        self.rungs: tuple[int, ...] = (self.q,)
-
-    def step(self, metric: Metric) -> int:
-        """q, whatever the metric is."""
-        return self.q
-
-    def state_dict(self) -> dict[str, Any]:
-        """The q, to be checked on loading."""
-        return {"q": self.q}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Raise ValueError unless the state is of the same q."""
-        if dict(state) != self.state_dict():
-            raise ValueError(f"schedule: must be as saved, {dict(state)}, got constant q {self.q}")
-
-
-class Declared:
-    """q by epoch: {0: 8, 20: 16, 50: 64} is 8 in epochs 0-19, 16 in 20-49, 64 from then on."""
-
-    def __init__(self, plan: Mapping[int, int]) -> None:
-        if 0 not in plan:
-            raise ValueError(f"schedule: a plan must say q for epoch 0, got {dict(plan)}")
-        self._epochs = sorted(at_least("epoch", epoch, 0) for epoch in plan)
-        self._plan = [at_least("q", plan[epoch], 1) for epoch in self._epochs]
-        self._epoch = 0
-
-    @property
-    def q(self) -> int:
-        """The present number of samples."""
-        return self._plan[bisect_right(self._epochs, self._epoch) - 1]
-
-    @property
-    def rungs(self) -> tuple[int, ...]:
-        """Every q of the plan, ascending."""
-        return tuple(sorted(set(self._plan)))
-
-    def step(self, metric: Metric) -> int:
-        """The q of the next epoch, whatever the metric is."""
-        self._epoch += 1
-        return self.q
-
-    def state_dict(self) -> dict[str, Any]:
-        """The plan and how many epochs are done."""
-        return {"epochs": self._epochs, "plan": self._plan, "epoch": self._epoch}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue; ValueError unless the state is of the same plan."""
-        mine = self.state_dict()
-        if set(state) != set(mine) or any(state[key] != mine[key] for key in ("epochs", "plan")):
-            raise ValueError(f"schedule: the plan must be as saved, {dict(state)}, got {mine}")
-        self._epoch = at_least("epoch", state["epoch"], 0)
 
 
 def at_least(name: str, value: int, least: int) -> int:

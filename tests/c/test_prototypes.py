@@ -58,13 +58,13 @@ FIELDS = {
     },
     "zo_hooks": {"context"},
     "zo_run": {
-        "scaled", "logit_shift", "hooks", "seed", "epochs", "batch", "order", "epoch",
+        "scaled", "logit_shift", "declared", "hooks", "seed", "epochs", "batch", "order", "epoch",
         "options", "work", "moved", "cost", "history",
     },
 }  # fmt: skip
 # not a class in Python: a fraction, counts, callables, memory, and a class with private fields
-PLAIN = {"zo_fraction", "zo_metric", "zo_loss_now", "zo_user_loss", "zo_q_scheduler", "zo_network",
-         "zo_batch_memory", "zo_scaled"}  # fmt: skip
+PLAIN = {"zo_fraction", "zo_metric", "zo_loss_now", "zo_user_loss", "zo_q_scheduler", "zo_declared",
+         "zo_network", "zo_batch_memory", "zo_scaled"}  # fmt: skip
 # C has one of those that a protocol of Python admits
 IMPLEMENTATION = {"zo_loss": "zo_cross_entropy"}
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from npusim.command_line import counting_number
 
+from ..declared import Constant
 from ..estimate import ESTIMATORS
 from ..features import default_folder
 from ..options import PERTURBATIONS, POLICIES, Method, Reuse
 from ..options import Options as Settings
 from ..rate import DECAYS, SCALINGS, SPACES
-from ..schedule import Constant, QScheduler, Schedule
+from ..schedule import QScheduler, Schedule
 from ..update import RULES
 from .arguments import BATCH, DATA, JSON, MODEL, OUTPUT, PIXELS, SEED, THREADS, Options
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from npusim.export.model import Model
 
+from ..declared import Constant, Declared
 from ..loss import CrossEntropy, log_table
 from ..run import Run
-from ..schedule import Constant, QScheduler, Schedule
+from ..schedule import QScheduler, Schedule
 from .network import Network, source_fields
 from .tensors import Fields, Parts
 
@@ -23,9 +24,11 @@ def require_twins(run: Run) -> None:
     if not isinstance(run.step.loss, CrossEntropy):
         name = type(run.step.loss).__name__
         raise ValueError(f"export: loss must be cross-entropy of the logits in C, got {name}")
-    if not isinstance(run.scheduler, QScheduler | Constant):
+    if not isinstance(run.scheduler, QScheduler | Constant | Declared):
         name = type(run.scheduler).__name__
-        raise ValueError(f"export: schedule must be QScheduler or Constant in C, got {name}")
+        raise ValueError(
+            f"export: schedule must be QScheduler, Constant or Declared in C, got {name}"
+        )
 
 
 def scaled_fields(parts: Parts, model: Model, run: Run) -> list[Fields]:
@@ -67,6 +70,7 @@ def run_fields(parts: Parts, model: Model, run: Run, network: Network, scaled: i
         "scaled_count": scaled,
         "logit_shift": model.parameter(classifier.node, "shift") if recalibrates else "NULL",
         "scheduler": _scheduler_fields(parts, run.scheduler),
+        "declared": _declared_fields(parts, run.scheduler),
         "stopping": {"patience": options.stop_after, "best": _NONE, "stagnant": 0, "q": 0},
         "seed": f"{options.seed}u",
         "epochs": options.epochs,
@@ -135,6 +139,15 @@ def _scheduler_fields(parts: Parts, schedule: Schedule) -> Fields:
         "bad_epochs": 0,
         "cooling": 0,
     }
+
+
+def _declared_fields(parts: Parts, schedule: Schedule) -> Fields:
+    if not isinstance(schedule, Declared):
+        return {"epochs": "NULL", "plan": "NULL", "count": 0, "epoch": 0}
+    plan = schedule.plan
+    epochs = parts.constant("plan_epochs", np.array([*plan], np.int32), "first epoch of each q")
+    samples = parts.constant("plan", np.array([*plan.values()], np.int32), "q of these epochs")
+    return {"epochs": epochs, "plan": samples, "count": len(plan), "epoch": 0}
 
 
 def _fraction(text: str) -> Fields:

@@ -1,4 +1,4 @@
-"""Calls of zo/c/rate.c, metric.c, schedule.c and early_stopping.c."""
+"""Calls of zo/c/rate.c, metric.c, schedule.c, declared.c and early_stopping.c."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from zo import metric
+from zo.declared import Declared
 from zo.early_stopping import EarlyStopping
 from zo.rate import LearningRate, Rates, cosine_table
 from zo.schedule import QScheduler
@@ -28,6 +29,7 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
         for smoothing in (0.0, 0.9) if mode != "se" else (0.0,):
             for _ in range(4):
                 yield from _epochs(random, mode, smoothing)
+    yield from _declared(random)
     yield from _refusals()
     yield from _metrics()
     for patience in (1, 4):
@@ -139,6 +141,22 @@ def _epochs(random: np.random.Generator, mode: str, smoothing: float) -> Iterato
         made.step((n, total))
         expected = flat(q_scheduler(made), "scheduler")
         yield Case("zo_q_scheduler_step", given, {"return": status("OK"), **expected})
+
+
+def _declared(random: np.random.Generator) -> Iterator[Case]:
+    """Plans of one q and of many, to the last epoch and beyond."""
+    for changes in (1, 2, 9):
+        epochs = {0, *random.integers(1, 30, changes - 1).tolist()}
+        made = Declared({epoch: int(random.integers(1, 1025)) for epoch in epochs})
+        plan = {
+            "epochs": np.array([*made.plan], np.int32),
+            "plan": np.array([*made.plan.values()], np.int32),
+            "count": len(made.plan),
+        }
+        for epoch in range(32):
+            given = {"declared": {**plan, "epoch": epoch}, "metric": {"correct": 1, "total": 2}}
+            expected = {"return": made.step((1, 2)), "declared.epoch": epoch + 1}
+            yield Case("zo_declared_step", given, {**expected, "declared.count": len(made.plan)})
 
 
 def _refusals() -> Iterator[Case]:
