@@ -4,7 +4,9 @@ What a user meets:
 
     train -> Result, with an Epoch and its Cost per epoch     a run
     Options, Method, Reuse, Hooks, PAPER                      how it trains
-    QScheduler, Constant, Declared, linear_ramp, epoch_power  q by epoch
+    QScheduler, with Budget; CostAware, Gate                  q by what an epoch came to
+    Constant, Declared, linear_ramp, epoch_power              q declared
+    UserSchedule                                              q by a function
     UserLoss, ErrorCount, squared_error_loss                  objectives besides cross-entropy
     attach_head, with HeadOptions, WarmUp, Reading            a new classifier
     adapt -> Adaptation                                       other images, without labels
@@ -20,21 +22,26 @@ The code, from the inside out:
     data, features, digest, atomic                            images, and files found by content
     trainable, classifier, batch                              a session and images for a step
     sampling, sampled_head, step                              one step
-    rate, default_rates, metric, schedule, declared,
-    early_stopping                                            how fast, how many samples, how long
+    rate, default_rates                                       how fast
+    metric, ladder, budget, evidence                          what schedules go by
+    schedule, gate, cost_aware, declared, user_schedule       how many samples
+    early_stopping                                            how long
     options, prepare, run, evaluate, cost, history            a run from epoch to epoch
     checkpoint, interrupt, result, train                      a run from outside
     warm_up, new_head                                         a float head, and int8 with head-room
     moments, adapt                                            channel statistics
     sources, c                                                C99 twins of the arithmetic
     export                                                    a run as a C project
-    bench, demo, commands, cli                                the `zo` command
+    bench, clock, demo, commands, cli                         the `zo` command
 """
 
 from . import data
 from .adapt import Adaptation, adapt
+from .budget import Budget
 from .cost import Cost
+from .cost_aware import CostAware
 from .declared import Constant, Declared, epoch_power, linear_ramp
+from .gate import Gate
 from .history import Epoch
 from .loss import ErrorCount, UserLoss, squared_error_loss
 from .moments import measure_statistics, store_statistics
@@ -44,16 +51,20 @@ from .result import Result
 from .schedule import QScheduler
 from .sources import c_sources
 from .train import train
+from .user_schedule import UserSchedule
 from .warm_up import WarmUp
 
 __all__ = [
     "PAPER",
     "Adaptation",
+    "Budget",
     "Constant",
     "Cost",
+    "CostAware",
     "Declared",
     "Epoch",
     "ErrorCount",
+    "Gate",
     "HeadOptions",
     "Hooks",
     "Method",
@@ -63,6 +74,7 @@ __all__ = [
     "Result",
     "Reuse",
     "UserLoss",
+    "UserSchedule",
     "WarmUp",
     "adapt",
     "attach_head",

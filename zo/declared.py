@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from .fixed_point import round_half_up
+from .ladder import at_least
 from .metric import Metric, exact_decimal
-from .schedule import at_least
 
 _EXACT, _SHORT = Context(prec=40), Context(prec=30)
 

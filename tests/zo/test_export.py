@@ -30,8 +30,14 @@ RUNS = {
     "paper": (HEAD, {"lr_scaling": "none", "space": "integer", "recalibrate": False}),
     "stochastic": (HEAD, {"rule": "stochastic", "lr": 0.05}),
     "declared": (HEAD[:1], {}),
+    "split_half": (HEAD, {}),
+    "split_half, saturated": (HEAD, {"perturbation": "saturate", "k": 2}),
+    "coefficients": (HEAD[:1], {"estimator": "centred"}),
+    "dead_zone": (("stem", *HEAD), {"exact_head": True}),
 }
-ORDINARY = {("head", "m55-mve"), ("declared", "gcc"), ("below", "clang-sanitized"),
+THRESHOLDS = {"split_half": 0.5, "coefficients": 1.5, "dead_zone": 0.3}
+ORDINARY = {("head", "m55-mve"), ("declared", "gcc"), ("split_half", "m55-scalar"),
+            ("coefficients", "gcc-sanitized"), ("below", "clang-sanitized"),
             ("joint", "gcc-sanitized"), ("saturated", "m55-scalar")}  # fmt: skip
 
 
@@ -45,6 +51,9 @@ def schedule(name=""):
     """q rises after every epoch, or goes as declared."""
     if name == "declared":
         return zo.Declared({0: 2, 1: 5, 2: 3})
+    measure = name.split(",")[0]
+    if measure in THRESHOLDS:
+        return zo.Gate(measure, 2, q_max=8, threshold=THRESHOLDS[measure])
     return zo.QScheduler(q0=2, q_max=8, patience=1, threshold=1.0)
 
 

@@ -76,10 +76,13 @@ static size_t recalibrate(struct zo_run *run, const struct zo_evaluation *found)
 /* The q of the next epoch. */
 static enum zo_status choose_q(struct zo_run *run, const struct zo_metric *metric)
 {
-    if (run->declared.count == 0) {
+    if (run->declared.count > 0) {
+        run->scheduler.q = zo_declared_step(&run->declared, metric);
+    } else if (run->gate.count > 0) {
+        run->scheduler.q = zo_gate_step(&run->gate, metric);
+    } else {
         return zo_q_scheduler_step(&run->scheduler, metric);
     }
-    run->scheduler.q = zo_declared_step(&run->declared, metric);
     return ZO_OK;
 }
 

@@ -62,7 +62,7 @@ def _rates(random: np.random.Generator, rate: LearningRate) -> Iterator[Case]:
             yield Case("zo_rates_at", given, {**expected, "rate.channels": channels})
 
 
-def _fraction(value: Fraction, denominator: int | None = None) -> dict[str, int]:
+def fraction(value: Fraction, denominator: int | None = None) -> dict[str, int]:
     """Over a denominator of choice, since C does not reduce."""
     below = denominator or value.denominator
     return {"numerator": int(value * below), "denominator": below}
@@ -70,7 +70,7 @@ def _fraction(value: Fraction, denominator: int | None = None) -> dict[str, int]
 
 def _plateau(rule: metric.Plateau) -> dict[str, Any]:
     mode = metric.THRESHOLD_MODES.index(rule.mode)
-    return {"threshold": _fraction(rule.threshold), "mode": mode, "sign": rule.sign}
+    return {"threshold": fraction(rule.threshold), "mode": mode, "sign": rule.sign}
 
 
 def _gains(random: np.random.Generator) -> Iterator[Case]:
@@ -86,8 +86,8 @@ def _gains(random: np.random.Generator) -> Iterator[Case]:
         n = min(total, max(0, int(near) + int(random.integers(-2, 3))))
         value, reference = Fraction(n, total), Fraction(best, other)
         expected = int(rule.better(value, reference, total))
-        given = {"plateau": _plateau(rule), "value": _fraction(value, total)}
-        given |= {"best": _fraction(reference, other), "total": total}
+        given = {"plateau": _plateau(rule), "value": fraction(value, total)}
+        given |= {"best": fraction(reference, other), "total": total}
         yield Case("zo_plateau_better", given, {"return": expected})
 
 
@@ -100,11 +100,11 @@ def q_scheduler(made: QScheduler) -> dict[str, Any]:
         1 if settings["mode"] == "max" else -1,
     )  # fmt: skip
     below = (saved["total"] or 1) << (16 if settings["smoothing"] else 0)
-    best = NONE if saved["best"] is None else _fraction(Fraction(*saved["best"]), below)
+    best = NONE if saved["best"] is None else fraction(Fraction(*saved["best"]), below)
     return {
         "rungs": np.array(settings["rungs"], np.int32),
         "count": len(settings["rungs"]),
-        "factor": _fraction(Fraction(settings["factor"])),
+        "factor": fraction(Fraction(settings["factor"])),
         **{name: settings[name] for name in ("patience", "cooldown", "smoothing")},
         "plateau": _plateau(rule),
         "q": saved["q"],
@@ -183,7 +183,7 @@ def _metrics() -> Iterator[Case]:
 
 def _early_stopping(made: EarlyStopping, patience: int, total: int) -> dict[str, Any]:
     saved = made.state_dict()
-    best = NONE if saved["best"] is None else _fraction(Fraction(*saved["best"]), total)
+    best = NONE if saved["best"] is None else fraction(Fraction(*saved["best"]), total)
     return {"patience": patience, "best": best, "stagnant": saved["stagnant"], "q": saved["q"]}
 
 
