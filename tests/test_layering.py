@@ -107,6 +107,7 @@ WITH_FLOATS = {
 INTEGER_MODULES = {
     "zo.adapt",
     "zo.estimate",
+    "zo.evidence",
     "zo.fixed_point",
     "zo.moments",
     "zo.perturb",

@@ -8,6 +8,8 @@ bytes_written   bytes of weights and biases written by perturbation, restoration
 
 from typing import NamedTuple
 
+WAYS = ("in_place", "saturated", "signs")
+
 
 class Cost(NamedTuple):
     """Totals since the start of a run; the fields are explained above."""
@@ -30,6 +32,7 @@ class Work(NamedTuple):
     signs          trained numbers that are perturbed
     sign_bytes     their bytes: 1 for a weight, 4 for a bias
     exact_bytes    bytes of what the exact gradient trains
+    way            how samples are evaluated, one of WAYS
     """
 
     batch: int
@@ -37,6 +40,15 @@ class Work(NamedTuple):
     signs: int
     sign_bytes: int
     exact_bytes: int
+    way: str = "in_place"
+
+    def step_cost(self, estimator: str, q: int) -> Cost:
+        """Of a step with q samples; with 0, nothing is perturbed."""
+        if self.way == "saturated" and q:
+            return saturated_step_cost(self, q)
+        if self.way == "signs":
+            return reused_step_cost(self, estimator, q)
+        return step_cost(self, estimator, q)
 
 
 def forwards(estimator: str, q: int, exact: bool = False) -> int:

@@ -78,13 +78,27 @@ def check_range(estimator: str, q: int, bound: int, reach: int = 1) -> None:
     """
     if estimator not in ESTIMATORS:
         raise ValueError(f"estimate: must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
-    # Half of the losses at 0 and half at the bound make sum |c| largest when centred: q*q/2*bound.
-    largest = reach * q * bound * (q if estimator == "centred" else 2) // 2
+    largest = largest_sum(estimator, q, bound, reach)
     if largest >= 1 << RANGE_BITS:
         raise ValueError(
             f"estimate: the sum of |c| must stay below 2^{RANGE_BITS}, got {largest} for "
             f"{estimator} with q = {q} and losses up to {bound}; lower q, the batch or the "
             "logit scale"
+        )
+
+
+def largest_sum(estimator: str, q: int, bound: int, reach: int = 1) -> int:
+    """The largest sum_i |c_i| * reach that may occur; arguments as of `check_range`."""
+    # Half of the losses at 0 and half at the bound make it largest when centred: q*q/2*bound.
+    return reach * q * bound * (q if estimator == "centred" else 2) // 2
+
+
+def check_halves(largest: int, weights: int) -> None:
+    """Prove that sums of |g| over so many weights fit int64, where sum_i |c_i| <= largest."""
+    if largest * weights >= 1 << 63:
+        raise ValueError(
+            f"estimate: sums over the gradient must stay below 2^63, got {weights} weights of up "
+            f"to {largest} each; lower q, the batch or the number of trained weights"
         )
 
 
@@ -127,6 +141,18 @@ def accumulate_saturated(
     accumulate_steps(gradient, c, flat_codes(original), k, stream, first)
 
 
+def add_halves(half: NDArray[np.int64], whole: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    """sums (2,) += (sum |g_A - g_B|, sum |g_A + g_B|), in place.
+
+    half, whole   g_A and g_A + g_B, int64 (n,), contiguous: the estimate from the first q div 2
+                  samples, and from all of them
+    `check_halves` proves that nothing overflows.
+    """
+    check_int64("half", half)
+    check_int64("whole", whole)
+    add_differences(half, whole, sums)
+
+
 def check_int64(name: str, array: NDArray[np.int64]) -> None:
     """Raise TypeError unless the array is int64, one-dimensional and contiguous."""
     if array.dtype != np.int64 or array.ndim != 1 or not array.flags.c_contiguous:
@@ -156,3 +182,11 @@ def accumulate_steps(
     for i, coefficient in enumerate(c):
         z = sign_tile(stream, i, first, w.size).astype(np.int64)
         gradient += coefficient * (np.clip(w + k * z, -128, 127) - w)
+
+
+@twin
+def add_differences(
+    half: NDArray[np.int64], whole: NDArray[np.int64], sums: NDArray[np.int64]
+) -> None:
+    """sums (2,) += (sum |2*half - whole|, sum |whole|) over (n,)."""
+    sums += (np.abs(2 * half - whole).sum(), np.abs(whole).sum())

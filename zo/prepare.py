@@ -8,12 +8,14 @@ from npusim.neural_art.stored import PROFILE as NEURAL_ART
 from npusim.neural_art.stored import on_hardware
 
 from .batch import Source
+from .budget import RunShape
 from .classifier import Classifier, find_classifier
 from .cost import Cost, Work
 from .data import Dataset
 from .default_rates import choose_rates
 from .early_stopping import EarlyStopping
-from .estimate import check_range
+from .estimate import check_halves, check_range, largest_sum
+from .evidence import Starter, Watcher
 from .loss import EXPONENTS, ONE_NAT, CrossEntropy, Loss, cross_entropy_loss
 from .options import Method, Options
 from .recalibrate import check_profile
@@ -42,6 +44,9 @@ def prepare(
     loss = _loss(method, classifier)
     _check_data(train, validation, loss, options.batch)
     group = make_group(session, method, classifier, options.batch)
+    head_alone = _is_head_alone(session.graph, group, classifier, options)
+    work = _work(session, group, options, head_alone)
+    _begin(schedule, work, train.originals, options)
     _prove(group, method, schedule, loss, options.batch)
     learned, held_out = (
         Source(session, part, classifier, options.reuse) for part in (train, validation)
@@ -49,13 +54,20 @@ def prepare(
     if group.exact and not learned.frozen_head:
         _check_features(session.graph, classifier)
     moved = clip_codes(group)
-    rates = choose_rates(group, learned, loss, schedule.rungs, options)
-    head_alone = _is_head_alone(session.graph, group, classifier, options)
-    step = Step(session, group, rates, method, classifier, loss, head_alone)
+    rates = choose_rates(group, learned, loss, schedule, options)
+    watcher = schedule if isinstance(schedule, Watcher) else None
+    step = Step(session, group, rates, method, classifier, loss, head_alone, watcher)
     cost = Cost(macs=_frozen_macs(session, options) * len(train))
     stopping = EarlyStopping(options.stop_after) if options.stop_after else None
-    work = _work(session, group, options)
     return Run(step, learned, held_out, schedule, options, work, moved, cost, stopping)
+
+
+def _begin(schedule: Schedule, work: Work, images: int, options: Options) -> None:
+    """Tell a schedule the shape of the run, if it asks; ValueError where it does not fit."""
+    if isinstance(schedule, Starter):
+        estimator = options.method.estimator
+        steps = options.epochs * options.steps_per_epoch(images)
+        schedule.start(RunShape(steps, lambda q: work.step_cost(estimator, q), estimator))
 
 
 def _classifier(graph: Graph, method: Method) -> Classifier | None:
@@ -100,7 +112,11 @@ def _prove(group: Group, method: Method, schedule: Schedule, loss: Loss, batch: 
         loss = replace(loss, exponent=EXPONENTS - 1)
     bound = batch * ONE_NAT if method.estimator == "sign" else loss.bound(batch)
     reach = max(t.k for t in group.perturbed) if method.perturbation == "saturate" else 1
-    check_range(method.estimator, max(schedule.rungs), bound, reach)
+    q = max(schedule.rungs)
+    check_range(method.estimator, q, bound, reach)
+    if isinstance(schedule, Watcher) and schedule.wants_halves:
+        weights = sum(t.state.codes.size for t in group.perturbed)
+        check_halves(largest_sum(method.estimator, q, bound, reach), weights)
 
 
 def _check_features(graph: Graph, classifier: Classifier | None) -> None:
@@ -130,7 +146,7 @@ def _is_head_alone(
     return not order_matters(bound, accumulator(graph))
 
 
-def _work(session: Session, group: Group, options: Options) -> Work:
+def _work(session: Session, group: Group, options: Options, head_alone: bool) -> Work:
     macs = session.macs_from_prefix if options.reuse.prefix else session.macs
     counts = [(t.exact, t.state.codes.size, 4 if t.form is not None else 1) for t in group.tensors]
     return Work(
@@ -139,6 +155,11 @@ def _work(session: Session, group: Group, options: Options) -> Work:
         sum(n for exact, n, _ in counts if not exact),
         sum(n * size for exact, n, size in counts if not exact),
         sum(n * size for exact, n, size in counts if exact),
+        "saturated"
+        if options.method.perturbation == "saturate"
+        else "signs"
+        if head_alone
+        else "in_place",
     )
 
 

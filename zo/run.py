@@ -7,7 +7,7 @@ import numpy as np
 
 from .batch import Source
 from .bias import rebase
-from .cost import Cost, Work, reused_step_cost, saturated_step_cost, step_cost
+from .cost import Cost, Work
 from .early_stopping import EarlyStopping
 from .evaluate import Evaluation, evaluate
 from .history import Epoch
@@ -82,7 +82,7 @@ class Run:
         """One step; returns the batch's loss before it."""
         draw = Draw(self.options.seed, step, self.scheduler.q)
         loss = self.step(self.train.batch(rows), draw)
-        self.cost = self.cost.plus(self._step_cost(self.q))
+        self.cost = self.cost.plus(self.work.step_cost(self.options.method.estimator, self.q))
         return loss
 
     def finish_epoch(self, train_loss: int, seconds: float) -> Epoch:
@@ -102,14 +102,6 @@ class Run:
         epoch = Epoch(number, q, *found[:3], train_loss, images, self.cost, seconds, events)
         self.history.append(epoch)
         return epoch
-
-    def _step_cost(self, q: int) -> Cost:
-        method = self.options.method
-        if method.perturbation == "saturate" and q:
-            return saturated_step_cost(self.work, q)
-        if self.step.head_alone:
-            return reused_step_cost(self.work, method.estimator, q)
-        return step_cost(self.work, method.estimator, q)
 
     def _recalibrate(self, found: Evaluation) -> tuple[str, ...]:
         """Double scales that have become too narrow; says which."""

@@ -1,7 +1,6 @@
 """Checkpoints: a run that was killed goes on to the same bits; damage and changes are refused."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from training_tasks import digits_task, head_task
+from training_tasks import digits_task, head_task, interrupt_after
 
 import zo
 from npusim import Session
@@ -52,14 +51,6 @@ def state(folder):
 
 def history(result):
     return [(*e[:8], e.events) for e in result.history]
-
-
-def interrupt_after(steps):
-    def press(done, total):
-        if done == steps:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    return zo.Hooks(on_step=press)
 
 
 @pytest.mark.usefixtures("isa")

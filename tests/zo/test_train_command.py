@@ -44,6 +44,19 @@ def no_decoding(monkeypatch):
          "--q: must stand alone, since it fixes q, got --q0 too; leave one of them out"),
         (["--q", 16, "--q-max", 8],
          "--q: must stand alone, since it fixes q, got --q-max too; leave one of them out"),
+        (["--plan", "0:8", "--patience", 2],
+         "--plan: must stand alone, since it fixes q, got --patience too; leave one of them out"),
+        (["--plan", "3:8"], "schedule: a plan must say q for epoch 0, got {3: 8}"),
+        (["--plan", "0:8", "0:9"], "--plan: must name an epoch once, got 0:8 0:9"),
+        (["--schedule", "ramp", "--patience", 2],
+         "--patience: must go with --schedule qscheduler, split_half, coefficients, dead_zone, got "
+         "ramp"),
+        (["--measure-costs"],
+         "--measure-costs: must go with --schedule cost_aware, got qscheduler"),
+        (["--q-max", 64, "--step-forwards", 9],
+         "--q-max: must not be given beside a budget, got both; leave one out"),
+        (["--schedule", "split_half", "--q0", 1],
+         "schedule: q0 must be an integer of at least 2, got 1"),
         (["--warm-up", 0.5],
          "--warm-up: must be of a new classifier, got no --classes; give both"),
         (["--exact-head", "--trainable", "stem"],
@@ -79,6 +92,7 @@ def test_train_refuses_unknown_names_before_it_decodes(zo_command, classes):
         ("--warm-up", "2", "must be a number in 0..1, got '2'"),
         ("--warm-up", "nan", "must be a number in 0..1, got 'nan'"),
         ("--warm-up", "a", "must be a number in 0..1, got 'a'"),
+        ("--plan", "8", "must be EPOCH:Q, such as 20:16, got '8'"),
         ("--seed", "-1", "must be a whole number in 0..2^64-1, got '-1'"),
     ],
 )
@@ -211,3 +225,35 @@ def test_train_tells_every_phase_within_80_columns(zo_command, colours):
     code, out, _ = zo_command(*RUN, "--data", colours, *options, "--overwrite", "--json")
     assert code == 0
     assert list(json.loads(out)["phases"]) == phases
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        (["--plan", "0:2", "2:3"], [2, 2, 3]),
+        (["--schedule", "ramp", "--q0", 2, "--q-max", 4], [2, 3, 4]),
+        (["--schedule", "power", "--q0", 2, "--q-max", 9, "--power", 1], [2, 4, 6]),
+        (["--schedule", "dead_zone", "--q0", 1, "--threshold", 0.001, "--q-max", 8], [1, 2, 4]),
+        (["--schedule", "cost_aware", "--q0", 2, "--step-forwards", 5], [2, 4, 4]),
+        (["--q0", 2, "--ladder", 2, 5, "--patience", 1, "--threshold", 1], [2, 2, 5]),
+        (["--q0", 2, "--budget-forwards", 48, "--patience", 1, "--threshold", 1], [2, 2, 3]),
+    ],
+)  # fmt: skip
+def test_train_follows_the_schedule(zo_command, inverted_digits, options, path):
+    few = ["--train", 80, "--validation", 40, "--batch", 20, "--epochs", 3]
+    code, out, err = zo_command(*RUN, "--data", inverted_digits, *few, *options, "--json")
+    assert (code, err) == (0, "")
+    steps = json.loads(out)["q"]
+    assert [step["q"] for step in steps] == list(dict.fromkeys(path))
+    assert [step["from epoch"] for step in steps] == [path.index(s["q"]) + 1 for s in steps]
+
+
+def test_measured_costs_are_kept_for_a_resumed_run(zo_command, inverted_digits):
+    few = ["--train", 80, "--validation", 40, "--batch", 20, "--epochs", 2]
+    options = ["--schedule", "cost_aware", "--q0", 2, "--q-max", 4, "--measure-costs"]
+    for last in ([], ["--resume"]):
+        assert zo_command(*RUN, "--data", inverted_digits, *few, *options, *last)[0] == 0
+    with np.load("run/checkpoint.npz") as file:
+        saved = json.loads(file["meta"].tobytes())["numbers"]["scheduler"]
+    assert [q for q, _ in saved["costs"]] == [2, 4]
+    assert all(cost >= 1 for _, cost in saved["costs"])

@@ -150,3 +150,12 @@ void zo_accumulate_steps(int64_t *gradient, size_t n, const int64_t *c, size_t m
         }
     }
 }
+
+void zo_add_differences(const int64_t *half, size_t n, const int64_t *whole, int64_t *sums)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int64_t apart = 2 * half[i] - whole[i];
+        sums[0] += apart < 0 ? -apart : apart;
+        sums[1] += whole[i] < 0 ? -whole[i] : whole[i];
+    }
+}

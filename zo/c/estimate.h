@@ -65,4 +65,8 @@ void zo_accumulate_steps(int64_t *gradient, size_t n, const int64_t *c, size_t m
                          const int8_t *original, int32_t k, const struct zo_stream *stream,
                          uint64_t first);
 
+/* sums (2,) += (sum |2*half - whole|, sum |whole|) over (n,): how far the gradients of the two
+ * halves of the samples are apart, and how large they are together. */
+void zo_add_differences(const int64_t *half, size_t n, const int64_t *whole, int64_t *sums);
+
 #endif

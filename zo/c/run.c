@@ -73,6 +73,19 @@ static size_t recalibrate(struct zo_run *run, const struct zo_evaluation *found)
     return count;
 }
 
+/* The q of the next epoch. */
+static enum zo_status choose_q(struct zo_run *run, const struct zo_metric *metric)
+{
+    if (run->declared.count > 0) {
+        run->scheduler.q = zo_declared_step(&run->declared, metric);
+    } else if (run->gate.count > 0) {
+        run->scheduler.q = zo_gate_step(&run->gate, metric);
+    } else {
+        return zo_q_scheduler_step(&run->scheduler, metric);
+    }
+    return ZO_OK;
+}
+
 enum zo_status zo_run_finish_epoch(struct zo_run *run, int64_t train_loss)
 {
     const int32_t perturbed = has_perturbed(&run->step);
@@ -81,7 +94,7 @@ enum zo_status zo_run_finish_epoch(struct zo_run *run, int64_t train_loss)
     enum zo_status status = zo_evaluate(&run->validation, &run->step.loss, &epoch.found);
     const struct zo_metric metric = {epoch.found.correct, epoch.found.total};
     if (status == ZO_OK && perturbed) {
-        status = zo_q_scheduler_step(&run->scheduler, &metric);
+        status = choose_q(run, &metric);
     }
     if (status == ZO_OK && run->stopping.patience > 0) {
         status = zo_early_stopping_step(&run->stopping, &metric, perturbed ? run->scheduler.q : 0,

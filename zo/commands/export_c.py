@@ -19,8 +19,9 @@ from ..export import Device, Project, Task, export_training
 from ..options import Options as Settings
 from .arguments import DATA, JSON, MODEL, PIXELS, Command, Options, normalization
 from .origin import origin_of
+from .schedule_options import SAMPLES, TITLE, chosen_schedule
 from .train_checks import check_classes
-from .train_options import METHOD, RUN, SAMPLES, chosen_method, chosen_schedule
+from .train_options import METHOD, RUN, chosen_method
 
 MANUAL = """\
 Write a model and its training as C99: the network and its kernels, what `zo
@@ -163,7 +164,7 @@ COMMAND = Command(
     {
         "": _TASK,
         "the run": {k: RUN[k] for k in ("--epochs", "--batch", "--stop-after", "--seed")},
-        "samples: q is fixed by --q, else it grows when accuracy stagnates": SAMPLES,
+        TITLE: {k: v for k, v in SAMPLES.items() if k != "--measure-costs"},
         "the method": {k: v for k, v in METHOD.items() if k not in _LEFT_OUT},
     },
     run,

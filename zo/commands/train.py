@@ -12,6 +12,7 @@ from npusim.head import until_logits, with_features
 from npusim.progress_bar import bar
 
 from ..classifier import find_classifier
+from ..clock import step_clock
 from ..data import Dataset, load, split, to_input
 from ..history import write_csv, write_lines
 from ..moments import enough_images, measure_statistics, store_statistics
@@ -25,14 +26,13 @@ from .arguments import Command, normalization
 from .origin import Origin, fingerprint, with_origin
 from .progress import print_epoch, timed
 from .run_folder import CURVES, HISTORY, MODEL, TABLE, check_folder
+from .schedule_options import SAMPLES, TITLE, chosen_schedule
 from .train_checks import check_classes, check_trainable
 from .train_options import (
     METHOD,
     RUN,
-    SAMPLES,
     TASK,
     chosen_options,
-    chosen_schedule,
     chosen_variants,
     features_folder,
     part_sizes,
@@ -103,6 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
     graph = with_features(task.graph) if arguments.exact_head else task.graph
     trainable = arguments.trainable or [find_classifier(task.graph).weights]
     session = Session(graph, trainable=trainable, threads=arguments.threads)
+    if arguments.measure_costs:
+        clock = step_clock(graph, trainable, task.train, options, arguments.threads)
+        schedule = chosen_schedule(arguments, clock)
     with timed(seconds, "training"), bar("training") as advance:
         hooks = Hooks(None if arguments.json else print_epoch, advance)
         result = train(session, task.train, task.validation, scheduler=schedule,
@@ -125,7 +128,7 @@ COMMAND = Command(
     {
         "": TASK,
         "the run": RUN,
-        "samples: q is fixed by --q, else it grows when accuracy stagnates": SAMPLES,
+        TITLE: SAMPLES,
         "the method": METHOD,
     },
     run,

@@ -13,15 +13,11 @@ from ..features import default_folder
 from ..options import PERTURBATIONS, POLICIES, Method, Reuse
 from ..options import Options as Settings
 from ..rate import DECAYS, SCALINGS, SPACES
-from ..schedule import Constant, QScheduler, Schedule
 from ..update import RULES
 from .arguments import BATCH, DATA, JSON, MODEL, OUTPUT, PIXELS, SEED, THREADS, Options
 
 VALIDATION_SHARE = 5
 """One image in so many validates, where the parts' sizes are not given."""
-
-SCHEDULE = ("q0", "factor", "patience", "q_max", "threshold")
-"""The options that say how q grows, as QScheduler calls them."""
 
 
 def fraction(text: str) -> float:
@@ -87,21 +83,6 @@ RUN: Options = {
     "--json": JSON,
 }  # fmt: skip
 
-SAMPLES: Options = {
-    "--q": {"type": counting_number, "metavar": "N", "help": "samples a step in every epoch"},
-    "--q0": {"type": counting_number, "metavar": "N", "help": "at the start; 8"},
-    "--q-max": {"type": counting_number, "metavar": "N", "help": "at most; 64"},
-    "--factor": {"type": float, "metavar": "X", "help": "by which q grows; 2"},
-    "--patience": {
-        "type": counting_number, "metavar": "N",
-        "help": "epochs without a better accuracy until q grows; 5",
-    },
-    "--threshold": {
-        "type": float, "metavar": "X",
-        "help": "by how much an accuracy must be better; 0.005",
-    },
-}  # fmt: skip
-
 METHOD: Options = {
     "--trainable": {
         "nargs": "+", "metavar": "NAME",
@@ -158,20 +139,6 @@ def features_folder(arguments: argparse.Namespace) -> Path | None:
     if arguments.features is None:
         return default_folder()
     return None if str(arguments.features) == "none" else Path(arguments.features)
-
-
-def chosen_schedule(arguments: argparse.Namespace) -> Schedule:
-    """Constant under --q, else QScheduler; ValueError for options of both."""
-    given = {name: getattr(arguments, name) for name in SCHEDULE}
-    given = {name: value for name, value in given.items() if value is not None}
-    if arguments.q is None:
-        return QScheduler(**given)
-    if given:
-        other = next(iter(given)).replace("_", "-")
-        raise ValueError(
-            f"--q: must stand alone, since it fixes q, got --{other} too; leave one of them out"
-        )
-    return Constant(arguments.q)
 
 
 def chosen_options(arguments: argparse.Namespace) -> Settings:

@@ -6,9 +6,11 @@ import numpy as np
 
 from npusim.export.model import Model
 
+from ..declared import Constant, Declared
+from ..gate import Gate
 from ..loss import CrossEntropy, log_table
 from ..run import Run
-from ..schedule import Constant, QScheduler, Schedule
+from ..schedule import QScheduler, Schedule
 from .network import Network, source_fields
 from .tensors import Fields, Parts
 
@@ -23,9 +25,11 @@ def require_twins(run: Run) -> None:
     if not isinstance(run.step.loss, CrossEntropy):
         name = type(run.step.loss).__name__
         raise ValueError(f"export: loss must be cross-entropy of the logits in C, got {name}")
-    if not isinstance(run.scheduler, QScheduler | Constant):
+    if not isinstance(run.scheduler, QScheduler | Constant | Declared | Gate):
         name = type(run.scheduler).__name__
-        raise ValueError(f"export: schedule must be QScheduler or Constant in C, got {name}")
+        raise ValueError(
+            f"export: schedule must be QScheduler, Gate, Constant or Declared in C, got {name}"
+        )
     if run.train.originals != len(run.train):
         raise ValueError("export: training images must be originals in C, got augmented ones")
 
@@ -69,6 +73,8 @@ def run_fields(parts: Parts, model: Model, run: Run, network: Network, scaled: i
         "scaled_count": scaled,
         "logit_shift": model.parameter(classifier.node, "shift") if recalibrates else "NULL",
         "scheduler": _scheduler_fields(parts, run.scheduler),
+        "declared": _declared_fields(parts, run.scheduler),
+        "gate": _gate_fields(parts, run.scheduler),
         "stopping": {"patience": options.stop_after, "best": _NONE, "stagnant": 0, "q": 0},
         "seed": f"{options.seed}u",
         "epochs": options.epochs,
@@ -98,6 +104,7 @@ def _step_fields(parts: Parts, run: Run) -> Fields:
         "error": parts.zeros("error", "int32_t", errors),
         "multiplier": parts.zeros("rate_multiplier", "int32_t", channels),
         "right_shift": parts.zeros("exact_right_shift", "int32_t", channels),
+        "watcher": "NULL",
     }
 
 
@@ -113,7 +120,7 @@ def _loss_fields(parts: Parts, run: Run) -> Fields:
 
 
 def _scheduler_fields(parts: Parts, schedule: Schedule) -> Fields:
-    rungs = parts.constant("rungs", np.array(schedule.rungs, np.int32), "every q that may occur")
+    rungs = _rungs(parts, schedule)
     rising = (
         schedule if isinstance(schedule, QScheduler) else QScheduler(schedule.q, q_max=schedule.q)
     )
@@ -137,6 +144,38 @@ def _scheduler_fields(parts: Parts, schedule: Schedule) -> Fields:
         "bad_epochs": 0,
         "cooling": 0,
     }
+
+
+def _rungs(parts: Parts, schedule: Schedule) -> str:
+    return parts.constant("rungs", np.array(schedule.rungs, np.int32), "every q that may occur")
+
+
+def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
+    settings = {"measure": "dead_zone", "factor": "2", "patience": 1, "threshold": "1"}
+    used = isinstance(schedule, Gate)
+    if isinstance(schedule, Gate):
+        settings = schedule.state_dict()["settings"]
+    return {
+        "measure": f"ZO_MEASURE_{str(settings['measure']).upper()}",
+        "rungs": _rungs(parts, schedule) if used else "NULL",
+        "count": len(schedule.rungs) if used else 0,
+        "factor": _fraction(str(settings["factor"])),
+        "patience": settings["patience"],
+        "threshold": _fraction(str(settings["threshold"])),
+        "q": schedule.q,
+        "noisy_epochs": 0,
+        "noisy_steps": 0,
+        "steps": 0,
+    }
+
+
+def _declared_fields(parts: Parts, schedule: Schedule) -> Fields:
+    if not isinstance(schedule, Declared):
+        return {"epochs": "NULL", "plan": "NULL", "count": 0, "epoch": 0}
+    plan = schedule.plan
+    epochs = parts.constant("plan_epochs", np.array([*plan], np.int32), "first epoch of each q")
+    samples = parts.constant("plan", np.array([*plan.values()], np.int32), "q of these epochs")
+    return {"epochs": epochs, "plan": samples, "count": len(plan), "epoch": 0}
 
 
 def _fraction(text: str) -> Fields:

@@ -50,3 +50,10 @@ def accumulate_steps(gradient, c, original, k, stream, first):
                     w = np.int64(original[n - first])
                     moved = w + k * (2 * ((word >> (n - start)) & 1) - 1)
                     gradient[n - first] += c[i] * (min(max(moved, -128), 127) - w)
+
+
+@jit
+def add_differences(half, whole, sums):
+    for n in range(whole.size):
+        sums[0] += abs(2 * half[n] - whole[n])
+        sums[1] += abs(whole[n])
