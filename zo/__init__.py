@@ -34,6 +34,7 @@ The code, from the inside out:
     file_scales, write_back                                   back into the user's own file
     sources, c                                                C99 twins of the arithmetic
     export                                                    a run as a C project
+    reproduce                                                 comparisons, as tables and figures
     plots, report                                             pictures of runs, and a page
     bench, clock, demo, commands, cli                         the `zo` command
 """

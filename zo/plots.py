@@ -1,6 +1,7 @@
 """Pictures of runs: accuracy over forwards, and q's path below it. Needs matplotlib."""
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -36,7 +37,14 @@ def save_run(history: Sequence[Epoch], title: str, path: Path) -> None:
 
 def save_panels(panels: Sequence[Panel], path: Path) -> None:
     """Panels side by side as a PNG, see `draw`."""
-    draw(panels).savefig(path, dpi=DOTS_PER_INCH)
+    path.write_bytes(to_png(draw(panels)))
+
+
+def to_png(figure: Any) -> bytes:
+    """A figure as a PNG."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=DOTS_PER_INCH)
+    return file.getvalue()
 
 
 def draw(panels: Sequence[Panel]) -> Any:

@@ -100,10 +100,11 @@ def split_rows(bank: Bank, seed: int) -> tuple[NDArray[np.int64], ...]:
 
 def images(bank: Bank, rows: NDArray[np.int64], variants: bool = False) -> Dataset:
     """Features as images of one cell (1, 1, I), originals or all their variants."""
-    codes = bank.codes[1:, rows] if variants and bank.variants else bank.codes[:1, rows]
-    flat = codes.reshape(-1, codes.shape[-1])
-    return Dataset(bank.source, lambda row: flat[row][None, None], np.tile(bank.labels[rows], len(codes)),
-                   bank.classes, len(codes))  # fmt: skip
+    chosen = bank.codes[1:] if variants and bank.variants else bank.codes[:1]
+    flat = chosen[:, rows].reshape(-1, bank.codes.shape[-1])
+    labels = np.tile(bank.labels[rows], len(chosen))
+    return Dataset(bank.source, lambda row: flat[row][None, None], labels, bank.classes,
+                   len(chosen))  # fmt: skip
 
 
 def features(bank: Bank, rows: NDArray[np.int64]) -> Features:

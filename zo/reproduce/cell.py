@@ -1,13 +1,16 @@
 """One run of an experiment, as plain data: what it is decides every bit of what comes out."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from npusim.digest import content_hash
 
+from ..budget import Budget
+from ..cost_aware import CostAware
 from ..declared import Constant, epoch_power, linear_ramp
+from ..gate import Gate
 from ..history import Epoch, final_accuracy
 from ..schedule import QScheduler, Schedule
 
@@ -20,8 +23,8 @@ class Cell:
     """A run on a bank.
 
     label       of its row in a table
-    schedule    "constant", "qscheduler", "linear_ramp" or "epoch_power", and
-    samples     the arguments of it, such as {"q": 64}
+    schedule    a key of SCHEDULES, and
+    samples     its arguments, such as {"q": 64}
     method      fields of `zo.Method` that differ from the defaults
     rate        step over the mean of ||x||^2, at the schedule's first q; None: as zo chooses
     epochs      at most
@@ -59,12 +62,12 @@ class Outcome:
     """What a cell came to.
 
     history   epoch by epoch, accuracies of the validation images
-    test      images of the test set classified right, of all, with the last weights
+    test      images of the test set classified right, of all, with the last weights; None unknown
     seconds   of the whole cell; the only number that is not reproducible
     """
 
     history: tuple[Epoch, ...]
-    test: tuple[int, int]
+    test: tuple[int, int] | None
     seconds: float
 
     @property
@@ -73,9 +76,9 @@ class Outcome:
         return final_accuracy(self.history)
 
     @property
-    def test_accuracy(self) -> float:
+    def test_accuracy(self) -> float | None:
         """Of the last weights."""
-        return self.test[0] / self.test[1]
+        return None if self.test is None else self.test[0] / self.test[1]
 
     @property
     def forwards(self) -> int:
@@ -83,13 +86,26 @@ class Outcome:
         return self.history[-1].cost.forwards
 
 
+SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
+    "constant": Constant,
+    "qscheduler": QScheduler,
+    "gate": Gate,
+    "cost_aware": CostAware,
+    "linear_ramp": linear_ramp,
+    "epoch_power": epoch_power,
+}
+
+
 def schedule_of(cell: Cell) -> Schedule:
-    """The cell's schedule, before its first epoch.
+    """The cell's schedule, before its first epoch; `budget_forwards` stands for a Budget as q_max.
 
     raises   ValueError for an unknown one
     """
-    made = {"constant": Constant, "qscheduler": QScheduler, "linear_ramp": linear_ramp,
-            "epoch_power": epoch_power}  # fmt: skip
-    if cell.schedule not in made:
-        raise ValueError(f"cell: schedule must be {', '.join(made)}, got {cell.schedule!r}")
-    return made[cell.schedule](**cell.samples)  # type: ignore[no-any-return,operator]
+    if cell.schedule not in SCHEDULES:
+        known = ", ".join(SCHEDULES)
+        raise ValueError(f"cell: schedule must be one of {known}, got {cell.schedule!r}")
+    arguments = dict(cell.samples)
+    if "budget_forwards" in arguments:
+        arguments["q_max"] = Budget(forwards=arguments.pop("budget_forwards"))
+    schedule: Schedule = SCHEDULES[cell.schedule](**arguments)
+    return schedule
