@@ -68,15 +68,15 @@ def make_bank(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Bank:
-    """The features that the graph's head reads.
+    """The features that the graph's head reads, or that a graph without a head ends at.
 
-    graph      an int8 network that ends in a head; its weights do not matter
+    graph      an int8 network; the weights of its head do not matter
     dataset    images as the graph takes them
     variants   flipped and cropped ones besides the originals, see `data.augmented`
     folder     where they are kept between calls
-    raises     ModelError when the graph has no head, or its features are not int8
+    raises     ModelError when the features are not int8
     """
-    body = until_features(graph)
+    body = _body(graph)
     tensor = body.tensors[body.outputs[0]]
     if tensor.dtype != "int8" or tensor.quantization is None:
         raise ModelError(f"{graph.name}: the head must read int8 features, got {tensor.dtype}")
@@ -88,6 +88,14 @@ def make_bank(
     source = f"{graph.name} at {height}, {os.path.basename(dataset.name)}"
     return Bank(codes, float(q.scale[0]), int(q.zero_point[0]), dataset.labels, dataset.classes,
                 source)  # fmt: skip
+
+
+def _body(graph: Graph) -> Graph:
+    """The graph until its head, the whole of it where it has none."""
+    try:
+        return until_features(graph)
+    except ModelError:
+        return graph
 
 
 def split_rows(bank: Bank, seed: int) -> tuple[NDArray[np.int64], ...]:
