@@ -42,7 +42,8 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 class Method:
     """The training step.
 
-    estimator      of everything trained by zeroth order: one_sided, centred, central or sign
+    estimator      of everything trained by zeroth order: one_sided, centred, central, sign or
+                   hadamard
     exact_head     train the head's own weights and bias by their exact gradient; layers below it,
                    if any are trained, by zeroth order at the same time
     k              perturbation in weight steps, for all or by tensor name

@@ -14,7 +14,7 @@ from .cost import Cost, Work
 from .data import Dataset
 from .default_rates import choose_rates
 from .early_stopping import EarlyStopping
-from .estimate import check_halves, check_range, largest_sum
+from .estimate import check_halves, check_range, check_rows, largest_sum
 from .evidence import Starter, Watcher
 from .loss import EXPONENTS, ONE_NAT, CrossEntropy, Loss, cross_entropy_loss
 from .options import Method, Options
@@ -111,6 +111,8 @@ def _prove(group: Group, method: Method, schedule: Schedule, loss: Loss, batch: 
     reach = max(t.k for t in group.perturbed) if method.perturbation == "saturate" else 1
     q = max(schedule.rungs)
     check_range(method.estimator, q, bound, reach)
+    for t in group.perturbed:
+        check_rows(method.estimator, q, t.state.codes.size)
     if isinstance(schedule, Watcher) and schedule.wants_halves:
         weights = sum(t.state.codes.size for t in group.perturbed)
         check_halves(largest_sum(method.estimator, q, bound, reach), weights)

@@ -186,5 +186,6 @@ def _estimate(
 ) -> Estimate:
     if estimator == "central":
         return central(losses[0], losses[1], k, images)
-    one_loss_each = {"one_sided": one_sided, "centred": centred, "sign": sign}
+    one_loss_each = {"one_sided": one_sided, "centred": centred, "sign": sign,
+                     "hadamard": one_sided}  # fmt: skip
     return one_loss_each[estimator](base, losses, k, images)

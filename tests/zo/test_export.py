@@ -29,6 +29,7 @@ RUNS = {
     "central": (HEAD, {"estimator": "central", "k": 2, "decay": "constant"}),
     "paper": (HEAD, {"lr_scaling": "none", "space": "integer", "recalibrate": False}),
     "stochastic": (HEAD, {"rule": "stochastic", "lr": 0.05}),
+    "hadamard": (HEAD[:1], {"estimator": "hadamard"}),
     "declared": (HEAD[:1], {}),
     "split_half": (HEAD, {}),
     "split_half, saturated": (HEAD, {"perturbation": "saturate", "k": 2}),
@@ -37,8 +38,8 @@ RUNS = {
 }
 THRESHOLDS = {"split_half": 0.5, "coefficients": 1.5, "dead_zone": 0.3}
 ORDINARY = {("head", "m55-mve"), ("declared", "gcc"), ("split_half", "m55-scalar"),
-            ("coefficients", "gcc-sanitized"), ("below", "clang-sanitized"),
-            ("joint", "gcc-sanitized"), ("saturated", "m55-scalar")}  # fmt: skip
+            ("hadamard", "m55-mve"), ("coefficients", "gcc-sanitized"),
+            ("below", "clang-sanitized"), ("joint", "gcc-sanitized"), ("saturated", "m55-scalar")}  # fmt: skip
 
 
 def options(settings, **changes):
