@@ -190,7 +190,7 @@ def test_range_accepts_the_usual_and_rejects_the_rest():
     with pytest.raises(ValueError, match="for centred with q = 2048"):
         estimate.check_range("centred", 2048, 2**25)
     with pytest.raises(
-        ValueError, match="must be one of one_sided, centred, central, sign, got 'spsa'"
+        ValueError, match="must be one of one_sided, centred, central, sign, hadamard, got 'spsa'"
     ):
         estimate.check_range("spsa", 1, 1)
 
