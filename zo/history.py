@@ -1,6 +1,7 @@
 """What happened in a run, epoch by epoch."""
 
 import csv
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,6 +76,28 @@ def write_csv(history: Iterable[Epoch], path: Path) -> None:
                 (e.epoch, e.q, f"{e.accuracy:.6f}", f"{e.mean_loss:.6f}", train_loss, *e.cost,
                  f"{e.seconds:.3f}", "; ".join(e.events))
             )  # fmt: skip
+
+
+def write_lines(history: Iterable[Epoch], path: Path) -> None:
+    """One JSON object per epoch and line: the fields of Epoch and Cost, sums and counts whole."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for epoch in history:
+            file.write(json.dumps({**epoch._asdict(), "cost": epoch.cost._asdict()}) + "\n")
+
+
+def read_lines(path: Path) -> tuple[Epoch, ...]:
+    """The epochs that `write_lines` wrote; ValueError naming the line that is none."""
+    epochs = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        try:
+            plain = json.loads(line)
+            cost, events = Cost(**plain["cost"]), tuple(map(str, plain["events"]))
+            epochs.append(Epoch(**{**plain, "cost": cost, "events": events}))
+        except (ValueError, TypeError, LookupError) as error:
+            raise ValueError(
+                f"{path}: line {number} must be an epoch in JSON, got {line[:60]!r}"
+            ) from error
+    return tuple(epochs)
 
 
 def to_plain(epoch: Epoch) -> list[Any]:

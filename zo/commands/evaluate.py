@@ -77,9 +77,7 @@ def _part(arguments: argparse.Namespace, graph: Graph) -> tuple[str, Dataset]:
     """The images to evaluate: the part that the model did not train on, unless told otherwise."""
     origin = origin_of(graph)
     part = arguments.part or ("all" if origin is None else "validation")
-    found = normalization(arguments)
-    if found is None and origin is not None:
-        found = origin.normalization
+    found = normalization(arguments, graph)
     dataset = load(arguments.data)
     if part != "all":
         dataset = _drawn(dataset, part, origin)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 CHECKPOINT = "checkpoint.npz"
-FILES = ("model.h5", "history.csv", "curves.png", CHECKPOINT)
+FILES = ("model.h5", "history.csv", "history.jsonl", "curves.png", CHECKPOINT)
 
 
 def check_folder(folder: Path, resume: bool, overwrite: bool) -> None:

@@ -14,7 +14,7 @@ from npusim.progress_bar import bar
 from ..classifier import find_classifier
 from ..clock import step_clock
 from ..data import Dataset, load, split, to_input
-from ..history import write_csv
+from ..history import write_csv, write_lines
 from ..moments import enough_images, measure_statistics, store_statistics
 from ..new_head import HeadOptions, Reading, attach_head
 from ..options import Hooks
@@ -52,7 +52,8 @@ perturbed weights estimate the gradient, and q grows when accuracy stagnates
 together with zeroth order for layers below it. Features of layers before the
 first trained one are computed once per image and kept on disk.
 
-Writes into the folder: model.h5, history.csv, curves.png, checkpoint.npz.
+Writes into the folder: model.h5, history.csv, history.jsonl (whole numbers, a
+line an epoch), curves.png, checkpoint.npz.
 Ctrl-C stops after the present step and keeps what was done; --resume goes on
 from the last whole epoch, to the same bits as without the interruption. It
 takes the settings of the run it continues, --epochs among them: the learning
@@ -135,7 +136,7 @@ COMMAND = Command(
 
 def _task(graph: Graph, arguments: argparse.Namespace, seconds: dict[str, float]) -> Task:
     """Open the data, draw the parts, and put a new head on where --classes asks for one."""
-    found = normalization(arguments)
+    found = normalization(arguments, graph)
     dataset = load(arguments.data)
     check_classes(dataset, graph, arguments.classes)
     sizes = part_sizes(arguments, len(dataset))
@@ -166,11 +167,12 @@ def _with_new_head(task: Task, arguments: argparse.Namespace) -> Task:
 
 
 def _write(result: Result, task: Task, arguments: argparse.Namespace) -> None:
-    """model.h5 with the statistics that `zo adapt` goes by, history.csv and curves.png."""
+    """model.h5 with the statistics that `zo adapt` goes by, the history and curves.png."""
     folder: Path = arguments.output
     images = task.train.drawn(enough_images(result.graph), arguments.seed).images()
     session = Session(result.graph, threads=arguments.threads)
     graph = store_statistics(result.graph, measure_statistics(session, images))
     save(with_origin(graph, task.origin), folder / "model.h5")
     write_csv(result.history, folder / "history.csv")
+    write_lines(result.history, folder / "history.jsonl")
     save_run(result.history, task.data, folder / "curves.png")

@@ -46,7 +46,8 @@ def print_end(result: Result, seconds: Mapping[str, float], folder: Path) -> Non
     print(f"seconds      {', '.join(f'{phase} {s:.1f}' for phase, s in seconds.items())}")
     for name, count in result.moved.items():
         print(f"clipped      {count} codes of {name}, to leave room for perturbations")
-    print(f"written      {folder / 'model.h5'}, history.csv, curves.png, checkpoint.npz")
+    print(f"written      {folder / 'model.h5'}, history.csv, history.jsonl, curves.png,")
+    print("             checkpoint.npz")
 
 
 def _q_path(result: Result) -> list[tuple[int, int]]:
