@@ -19,7 +19,7 @@ from npusim.digest import content_hash
 from .atomic import replace_file
 from .history import from_plain, to_plain
 from .loss import CrossEntropy
-from .options import Method
+from .options import Method, name_of
 from .run import Run
 
 FORMAT = 2
@@ -89,9 +89,10 @@ def _settings(run: Run) -> dict[str, Any]:
 
 
 def _method(method: Method) -> dict[str, Any]:
-    """The method's fields but its loss; those given by name as mappings."""
+    """The method's fields but its loss; those given by name as mappings, functions as names."""
     values = {f.name: getattr(method, f.name) for f in fields(method) if f.name != "loss"}
-    return {n: dict(v) if isinstance(v, Mapping) else v for n, v in values.items()}
+    named = {n: name_of(v) if callable(v) else v for n, v in values.items()}
+    return {n: dict(v) if isinstance(v, Mapping) else v for n, v in named.items()}
 
 
 def _arrays(run: Run) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ Sources: "QScheduler" (arXiv 2607.18802) for one_sided, SPSA (Spall 1992) for ce
 ElasticZO-INT8 (arXiv 2501.04287) for sign.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +69,30 @@ def central(plus: NDArray[np.int64], minus: NDArray[np.int64], k: int, batch: in
 def sign(base: int, losses: NDArray[np.int64], k: int, batch: int) -> Estimate:
     """As `one_sided`, with the sign of each difference times one nat per image in its place."""
     return Estimate(np.sign(losses - base) * (batch << 16), losses.size * batch * k)
+
+
+UserEstimator = Callable[[int, NDArray[np.int64], int, int], Estimate]
+"""(base, losses (q,), k, batch) -> Estimate, as the functions above. Nothing is proven of it before
+the run: each step is checked instead."""
+
+
+def user_estimate(
+    function: UserEstimator, base: int, losses: NDArray[np.int64], k: int, batch: int
+) -> Estimate:
+    """What a user's function gives; TypeError, ValueError unless int64 sums are safe with it."""
+    name = getattr(function, "__name__", "estimator")
+    c, den = function(base, losses, k, batch)
+    found = np.asarray(c)
+    if found.dtype != np.int64 or found.shape != losses.shape:
+        raise TypeError(
+            f"{name}: coefficients must be int64 {losses.shape}, got {found.dtype} {found.shape}"
+        )
+    if isinstance(den, bool) or not isinstance(den, int) or not 0 < den < 1 << RANGE_BITS:
+        raise ValueError(f"{name}: den must be an integer in 1..2^{RANGE_BITS}-1, got {den!r}")
+    total = sum(abs(int(x)) for x in found)
+    if total >= 1 << RANGE_BITS:
+        raise ValueError(f"{name}: the sum of |c| must stay below 2^{RANGE_BITS}, got {total}")
+    return Estimate(np.ascontiguousarray(found), den)
 
 
 def check_range(estimator: str, q: int, bound: int, reach: int = 1) -> None:

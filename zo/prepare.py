@@ -14,10 +14,10 @@ from .cost import Cost, Work
 from .data import Dataset
 from .default_rates import choose_rates
 from .early_stopping import EarlyStopping
-from .estimate import check_halves, check_range, check_rows, largest_sum
+from .estimate import RANGE_BITS, check_halves, check_range, check_rows, largest_sum
 from .evidence import Starter, Watcher
 from .loss import EXPONENTS, ONE_NAT, CrossEntropy, Loss, cross_entropy_loss
-from .options import Method, Options
+from .options import Method, Options, name_of
 from .recalibrate import check_profile
 from .run import Run
 from .schedule import QScheduler, Schedule
@@ -65,7 +65,7 @@ def prepare(
 def _begin(schedule: Schedule, work: Work, images: int, options: Options) -> None:
     """Tell a schedule the shape of the run, if it asks; ValueError where it does not fit."""
     if isinstance(schedule, Starter):
-        estimator = options.method.estimator
+        estimator = name_of(options.method.estimator)
         steps = options.epochs * options.steps_per_epoch(images)
         schedule.start(RunShape(steps, lambda q: work.step_cost(estimator, q), estimator))
 
@@ -110,12 +110,14 @@ def _prove(group: Group, method: Method, schedule: Schedule, loss: Loss, batch: 
     bound = batch * ONE_NAT if method.estimator == "sign" else loss.bound(batch)
     reach = max(t.k for t in group.perturbed) if method.perturbation == "saturate" else 1
     q = max(schedule.rungs)
-    check_range(method.estimator, q, bound, reach)
-    for t in group.perturbed:
-        check_rows(method.estimator, q, t.state.codes.size)
+    largest = 1 << RANGE_BITS
+    if isinstance(method.estimator, str):  # of a user's, each step is checked instead
+        check_range(method.estimator, q, bound, reach)
+        largest = largest_sum(method.estimator, q, bound, reach)
+        for t in group.perturbed:
+            check_rows(method.estimator, q, t.state.codes.size)
     if isinstance(schedule, Watcher) and schedule.wants_halves:
-        weights = sum(t.state.codes.size for t in group.perturbed)
-        check_halves(largest_sum(method.estimator, q, bound, reach), weights)
+        check_halves(largest, sum(t.state.codes.size for t in group.perturbed))
 
 
 def _check_features(graph: Graph, classifier: Classifier | None) -> None:

@@ -12,7 +12,7 @@ from .early_stopping import EarlyStopping
 from .evaluate import Evaluation, evaluate
 from .history import Epoch
 from .loss import CrossEntropy
-from .options import Options
+from .options import Options, name_of
 from .prng import shuffle
 from .recalibrate import recalibrate_logits, recalibrate_weights
 from .sampling import Draw
@@ -88,7 +88,9 @@ class Run:
         """One step; returns the batch's loss before it."""
         draw = self.draw(step)
         loss = self.step(self.train.batch(rows), draw)
-        self.cost = self.cost.plus(self.work.step_cost(self.options.method.estimator, self.q))
+        self.cost = self.cost.plus(
+            self.work.step_cost(name_of(self.options.method.estimator), self.q)
+        )
         return loss
 
     def finish_epoch(self, train_loss: int, seconds: float) -> Epoch:

@@ -39,6 +39,7 @@ NARROWER = {
 # fields of one side alone: tables and memory C must be given, names and scales only Python needs
 FIELDS = {
     "zo_cross_entropy": {"log"},
+    "zo_update_rule": {"function"},
     "zo_rates": {"rungs", "cosine"},
     "zo_trainable": {"rates", "original", "name", "node", "scales"},
     "zo_batch": {"context", "features"},

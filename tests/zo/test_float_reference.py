@@ -171,11 +171,15 @@ def test_it_learns_what_the_int8_run_learns():
     ("changes", "message"),
     [
         ({"method": zo.Method(exact_head=True)}, "float32: exact_head must be False, got True"),
+        (
+            {"method": zo.Method(estimator=lambda *_: None)},
+            "float32: estimator must be one of zo's",
+        ),
         ({"method": zo.Method(rule="sign")}, "float32: rule must be error_feedback, got sign"),
         ({"method": zo.Method(perturbation="saturate")}, "float32: perturbation must be clip, got"),
         (
             {"method": zo.Method(loss=zo.ErrorCount(5))},
-            "float32: loss must be None, got ErrorCount",
+            "float32: loss must be None, got zo.loss.Err",
         ),
         ({"checkpoint": "run.npz"}, "float32: checkpoint must be None, got run.npz"),
         ({"scheduler": zo.Gate("dead_zone")}, "float32: schedule must go by accuracy or epochs"),

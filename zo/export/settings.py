@@ -9,6 +9,7 @@ from npusim.export.model import Model
 from ..declared import Constant, Declared
 from ..gate import Gate
 from ..loss import CrossEntropy, log_table
+from ..options import BY_FUNCTION, name_of
 from ..run import Run
 from ..schedule import QScheduler, Schedule
 from .network import Network, source_fields
@@ -25,6 +26,10 @@ def require_twins(run: Run) -> None:
     if not isinstance(run.step.loss, CrossEntropy):
         name = type(run.step.loss).__name__
         raise ValueError(f"export: loss must be cross-entropy of the logits in C, got {name}")
+    for what in BY_FUNCTION:
+        choice = getattr(run.options.method, what)
+        if callable(choice):
+            raise ValueError(f"export: {what} must be one of zo's in C, got {name_of(choice)}")
     if not isinstance(run.scheduler, QScheduler | Constant | Declared | Gate):
         name = type(run.scheduler).__name__
         raise ValueError(
@@ -92,7 +97,7 @@ def _step_fields(parts: Parts, run: Run) -> Fields:
     return {
         "tensors": "tensors",
         "count": len(group.tensors),
-        "estimator": f"ZO_ESTIMATOR_{method.estimator.upper()}",
+        "estimator": f"ZO_ESTIMATOR_{name_of(method.estimator).upper()}",
         "perturbation": f"ZO_PERTURBATION_{method.perturbation.upper()}",
         "loss": _loss_fields(parts, run),
         "user_loss": "NULL",

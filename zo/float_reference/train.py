@@ -10,7 +10,7 @@ from ..batch import Source
 from ..data import Examples, as_dataset
 from ..evidence import Watcher
 from ..history import Epoch, best_accuracy, final_accuracy
-from ..options import Method, Options, choose
+from ..options import Method, Options, choose, name_of
 from ..prepare import prepare
 from ..schedule import Schedule
 from ..step import Step
@@ -77,7 +77,9 @@ def train_float32(
     run = prepare(own, learned, held_out, scheduler, options)
     assert run.step.classifier is not None
     loss = FloatCrossEntropy(run.step.classifier.classes)
-    step = FloatStep(run.step.group, run.step.rates, options.method.estimator, loss, network)
+    step = FloatStep(
+        run.step.group, run.step.rates, name_of(options.method.estimator), loss, network
+    )
     # A run asks of its step and its images no more than these stand-ins have.
     run.step = cast(Step, step)
     run.train = cast(Source, FloatSource(run.train, network))
@@ -94,9 +96,11 @@ def _check(options: Options, scheduler: Schedule | None) -> None:
         value = getattr(method, name)
         if value != getattr(plain, name):
             raise ValueError(
-                f"float32: {name} must be {getattr(plain, name)}, got {value}; the reference in "
-                "real numbers has nothing else"
+                f"float32: {name} must be {getattr(plain, name)}, got {name_of(value)}; the "
+                "reference in real numbers has nothing else"
             )
+    if not isinstance(method.estimator, str):
+        raise ValueError(f"float32: estimator must be one of zo's, got {name_of(method.estimator)}")
     if options.checkpoint is not None:
         raise ValueError(f"float32: checkpoint must be None, got {options.checkpoint}")
     if isinstance(scheduler, Watcher):
