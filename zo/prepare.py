@@ -45,7 +45,9 @@ def prepare(
     _check_data(train, validation, loss, options.batch)
     group = make_group(session, method, classifier, options.batch)
     head_alone = _is_head_alone(session.graph, group, classifier, options)
+    watcher = schedule if isinstance(schedule, Watcher) else None
     work = _work(session, group, options, head_alone)
+    work = work._replace(halves=watcher is not None and watcher.wants_halves)
     _begin(schedule, work, len(train), options)
     _prove(group, method, schedule, loss, options.batch)
     learned, held_out = (
@@ -55,7 +57,6 @@ def prepare(
         _check_features(session.graph, classifier)
     moved = clip_codes(group)
     rates = choose_rates(group, learned, loss, schedule, options)
-    watcher = schedule if isinstance(schedule, Watcher) else None
     step = Step(session, group, rates, method, classifier, loss, head_alone, watcher)
     cost = Cost(macs=_frozen_macs(session, options) * len(train))
     stopping = EarlyStopping(options.stop_after) if options.stop_after else None

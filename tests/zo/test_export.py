@@ -204,6 +204,19 @@ def test_rejects_what_c_does_not_have():
     )
 
 
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (zo.CostAware(), "schedule must be QScheduler, Gate, Constant or Declared in C, got C"),
+        (zo.UserSchedule(max, (2,)), "schedule must be QScheduler, Gate, Constant or Declared in"),
+        (zo.QScheduler(factor=1.2345678901), "factor must be a fraction of integers below 2^31"),
+        (zo.Gate("dead_zone", threshold=1 / 3), "threshold must be a fraction of integers"),
+    ],
+)  # fmt: skip
+def test_rejects_schedules_that_c_does_not_have(schedule, message):
+    assert refused(task_of("head"), schedule, options({})).startswith(f"export: {message}")
+
+
 def test_rejects_an_accumulator_that_may_end_a_run():
     task = task_of("head")
     graph = replace(task.graph, accumulator=Accumulator(22, "error"))

@@ -16,6 +16,7 @@ from .network import Network, source_fields
 from .tensors import Fields, Parts
 
 _NONE = {"numerator": 0, "denominator": 0}
+_LARGEST_PART = 2**31 - 1
 
 
 def require_twins(run: Run) -> None:
@@ -131,12 +132,12 @@ def _scheduler_fields(parts: Parts, schedule: Schedule) -> Fields:
     return {
         "rungs": rungs,
         "count": len(schedule.rungs),
-        "factor": _fraction(settings["factor"]),
+        "factor": _fraction(settings["factor"], "factor"),
         "patience": settings["patience"],
         "cooldown": settings["cooldown"],
         "smoothing": settings["smoothing"],
         "plateau": {
-            "threshold": _fraction(settings["threshold"]),
+            "threshold": _fraction(settings["threshold"], "threshold"),
             "mode": f"ZO_THRESHOLD_{settings['threshold_mode'].upper()}",
             "sign": 1 if settings["mode"] == "max" else -1,
         },
@@ -154,7 +155,7 @@ def _rungs(parts: Parts, schedule: Schedule) -> str:
 
 
 def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
-    settings = {"measure": "dead_zone", "factor": "2", "patience": 1, "threshold": "1"}
+    settings = {"measure": "dead_zone", "patience": 1, "threshold": "1"}
     used = isinstance(schedule, Gate)
     if isinstance(schedule, Gate):
         settings = schedule.state_dict()["settings"]
@@ -162,9 +163,8 @@ def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
         "measure": f"ZO_MEASURE_{str(settings['measure']).upper()}",
         "rungs": _rungs(parts, schedule) if used else "NULL",
         "count": len(schedule.rungs) if used else 0,
-        "factor": _fraction(str(settings["factor"])),
         "patience": settings["patience"],
-        "threshold": _fraction(str(settings["threshold"])),
+        "threshold": _fraction(str(settings["threshold"]), "threshold"),
         "q": schedule.q,
         "noisy_epochs": 0,
         "noisy_steps": 0,
@@ -181,6 +181,12 @@ def _declared_fields(parts: Parts, schedule: Schedule) -> Fields:
     return {"epochs": epochs, "plan": samples, "count": len(plan), "epoch": 0}
 
 
-def _fraction(text: str) -> Fields:
+def _fraction(text: str, what: str) -> Fields:
+    """Of the two integers of an exact decimal; ValueError where C's products could overflow."""
     value = Fraction(text)
+    if max(value.numerator, value.denominator) > _LARGEST_PART:
+        raise ValueError(
+            f"export: {what} must be a fraction of integers below 2^31 in C, got {value}; give it "
+            "with fewer digits"
+        )
     return {"numerator": value.numerator, "denominator": value.denominator}
