@@ -16,7 +16,7 @@ import numpy as np
 
 from npusim.digest import content_hash
 
-from .atomic import replace_file
+from .atomic import remove_parts, replace_file
 from .history import from_plain, to_plain
 from .loss import CrossEntropy
 from .options import Method, name_of
@@ -51,6 +51,7 @@ class Checkpoint:
         meta = np.frombuffer(json.dumps(plain).encode(), np.uint8)
         packed: dict[str, Any] = {META: meta, **_arrays(self._run)}
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        remove_parts(self._path)
         replace_file(self._path, lambda file: np.savez(file, **packed))
 
     def resume(self) -> bool:

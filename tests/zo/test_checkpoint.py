@@ -126,6 +126,16 @@ def test_killed_runs_go_on_to_the_same_bits(tmp_path, kills):
         assert [path.name for path in killed.iterdir()] == ["run.npz"]
 
 
+def test_what_a_killed_process_left_goes_with_the_next_save(tmp_path):
+    run(tmp_path, epochs=1)
+    litter = tmp_path / ".run.npz.0123456789abcdef.part"
+    others = tmp_path / ".other.npz.0123456789abcdef.part"
+    for path in (litter, others):
+        path.write_bytes(b"half")
+    run(tmp_path, resume=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [others.name, "run.npz"]
+
+
 def test_finished_run_is_not_trained_again(tmp_path):
     whole, _ = run(tmp_path)
     again, _ = run(tmp_path)
