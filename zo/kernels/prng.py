@@ -32,15 +32,14 @@ def philox4x32(stream, sample, block):
 @jit
 def sign_words(stream, sample, block):
     """The four words of signs of one block."""
-    if stream.hadamard == 0:
-        return philox4x32(stream, sample, block)
-    c0, c1, c2, c3 = philox4x32(stream, 0, block)
-    return (
-        c0 ^ walsh_word(sample, 4 * block),
-        c1 ^ walsh_word(sample, 4 * block + 1),
-        c2 ^ walsh_word(sample, 4 * block + 2),
-        c3 ^ walsh_word(sample, 4 * block + 3),
-    )
+    hadamard = stream.hadamard != 0
+    c0, c1, c2, c3 = philox4x32(stream, np.int64(0) if hadamard else np.int64(sample), block)
+    if hadamard:
+        c0 ^= walsh_word(sample, 4 * block)
+        c1 ^= walsh_word(sample, 4 * block + 1)
+        c2 ^= walsh_word(sample, 4 * block + 2)
+        c3 ^= walsh_word(sample, 4 * block + 3)
+    return c0, c1, c2, c3
 
 
 @jit
