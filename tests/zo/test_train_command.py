@@ -245,7 +245,9 @@ def test_train_follows_the_schedule(zo_command, inverted_digits, options, path):
     few = ["--train", 80, "--validation", 40, "--batch", 20, "--epochs", 3]
     code, out, err = zo_command(*RUN, "--data", inverted_digits, *few, *options, "--json")
     assert (code, err) == (0, "")
-    steps = json.loads(out)["q"]
+    report = json.loads(out)
+    steps = report["q"]
+    assert ("costs" in report["schedule"]) == ("cost_aware" in options)
     assert [step["q"] for step in steps] == list(dict.fromkeys(path))
     assert [step["from epoch"] for step in steps] == [path.index(s["q"]) + 1 for s in steps]
 
