@@ -3,6 +3,7 @@
 What a user meets:
 
     train -> Result, with an Epoch and its Cost per epoch     a run
+    train_float32 -> FloatResult                              what int8 costs it
     Options, Method, Reuse, Hooks, PAPER                      how it trains
     QScheduler, with Budget; CostAware, Gate                  q by what an epoch came to
     Constant, Declared, linear_ramp, epoch_power              q declared
@@ -33,6 +34,7 @@ The code, from the inside out:
     moments, adapt                                            channel statistics
     file_scales, write_back                                   back into the user's own file
     sources, c                                                C99 twins of the arithmetic
+    float_reference                                           the same run in float32
     export                                                    a run as a C project
     reproduce                                                 comparisons, as tables and figures
     plots, report                                             pictures of runs, and a page
@@ -45,6 +47,7 @@ from .budget import Budget
 from .cost import Cost
 from .cost_aware import CostAware
 from .declared import Constant, Declared, epoch_power, linear_ramp
+from .float_reference import FloatResult, train_float32
 from .gate import Gate
 from .history import Epoch
 from .loss import ErrorCount, UserLoss, squared_error_loss
@@ -69,6 +72,7 @@ __all__ = [
     "Declared",
     "Epoch",
     "ErrorCount",
+    "FloatResult",
     "Gate",
     "HeadOptions",
     "Hooks",
@@ -93,5 +97,6 @@ __all__ = [
     "squared_error_loss",
     "store_statistics",
     "train",
+    "train_float32",
     "write_back",
 ]

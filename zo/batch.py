@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ class Outputs:
     features   int8 (B, I), what the head reads, or None where nothing shows it
     """
 
-    logits: NDArray[np.int8]
+    logits: NDArray[Any]
     features: NDArray[np.int8] | None
 
 
@@ -92,6 +93,14 @@ class Source:
         """The rows of an epoch in the order they are trained on."""
         rows = shuffle(seed, epoch, self.originals)
         return variant_rows(rows, self._dataset.variants, seed, epoch)
+
+    def images(self, rows: NDArray[np.int64]) -> np.ndarray:
+        """The images of these rows, as the graph takes them."""
+        return self._dataset.images(rows)
+
+    def labels(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Their labels (n,)."""
+        return self._dataset.labels[rows]
 
     def content(self) -> str:
         """A hash of the labels and the first images: another data set, or other pixels, differ."""

@@ -37,11 +37,9 @@ class Budget:
     per_step: int | None = None
 
     def __post_init__(self) -> None:
-        limits = {n: getattr(self, n) for n in ("forwards", "macs", "per_step")}
-        given = {name: limit for name, limit in limits.items() if limit is not None}
-        if not given:
+        if not self._given():
             raise ValueError("budget: must limit forwards, macs or per_step, got none")
-        for name, limit in given.items():
+        for name, limit in self._given():
             if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
                 raise ValueError(f"budget: {name} must be an integer above 0, got {limit!r}")
 
@@ -52,13 +50,18 @@ class Budget:
             raise ValueError(
                 f"budget: must allow q0 = {q0}, which takes {cost.forwards} forwards a step, "
                 f"{shape.steps * cost.forwards} forwards and {shape.steps * cost.macs} MACs in "
-                f"{shape.steps} steps, got {self}"
+                f"{shape.steps} steps, got {', '.join(f'{n} = {v}' for n, v in self._given())}"
             )
         low, high = q0, LARGEST_Q
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self.allows(shape, middle) else (low, middle - 1)
         return low
+
+    def _given(self) -> list[tuple[str, int]]:
+        """Names and values of the limits."""
+        limits = [(name, getattr(self, name)) for name in ("forwards", "macs", "per_step")]
+        return [(name, limit) for name, limit in limits if limit is not None]
 
     def allows(self, shape: RunShape, q: int) -> bool:
         """Whether steps of q samples keep every limit."""

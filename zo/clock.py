@@ -12,7 +12,6 @@ from .data import Dataset
 from .declared import Declared
 from .options import Hooks, Options
 from .prepare import prepare
-from .sampling import Draw
 
 MICROSECONDS = 10**6
 
@@ -37,7 +36,7 @@ def step_clock(
         rows = np.arange(alone.batch)
 
         def seconds(q: int) -> float:
-            return fastest(lambda: run.step(run.train.batch(rows), Draw(alone.seed, 0, q)))
+            return fastest(lambda: run.step(run.train.batch(rows), run.draw(0)._replace(q=q)))
 
         return {q: max(1, round(seconds(q) * MICROSECONDS)) for q in rungs}
 

@@ -33,6 +33,7 @@ class Work(NamedTuple):
     sign_bytes     their bytes: 1 for a weight, 4 for a bias
     exact_bytes    bytes of what the exact gradient trains
     way            how samples are evaluated, one of WAYS
+    halves         whether half of a step's samples are estimated from once more
     """
 
     batch: int
@@ -41,14 +42,17 @@ class Work(NamedTuple):
     sign_bytes: int
     exact_bytes: int
     way: str = "in_place"
+    halves: bool = False
 
     def step_cost(self, estimator: str, q: int) -> Cost:
         """Of a step with q samples; with 0, nothing is perturbed."""
         if self.way == "saturated" and q:
-            return saturated_step_cost(self, q)
-        if self.way == "signs":
-            return reused_step_cost(self, estimator, q)
-        return step_cost(self, estimator, q)
+            cost = saturated_step_cost(self, q)
+        elif self.way == "signs":
+            cost = reused_step_cost(self, estimator, q)
+        else:
+            cost = step_cost(self, estimator, q)
+        return cost.plus(Cost(random_bits=self.halves * (q // 2) * self.signs))
 
 
 def forwards(estimator: str, q: int, exact: bool = False) -> int:

@@ -127,7 +127,7 @@ class CostAware:
 
 def cheapest(costs: CostTable, nu: Fraction) -> int:
     """argmin costs[q] * (q + nu) / q, the smallest q among equals."""
-    return min(sorted(costs), key=lambda q: costs[q] * (q + nu) / q)
+    return min(sorted(costs), key=lambda q: Fraction(costs[q] * (q + nu), q))
 
 
 def checked_costs(costs: CostTable, rungs: Sequence[int]) -> dict[int, int]:

@@ -4,15 +4,19 @@
     centred     c_i = q*(L_i - L_0) - sum_j(L_j - L_0)  den = q*(q-1)*B*k    q+1 forwards, q >= 2
     central     c_i = L(+)_i - L(-)_i                   den = 2*q*B*k        2q forwards
     sign        c_i = sign(L_i - L_0)*B*2^16            den = q*B*k          q+1 forwards
+    hadamard    as one_sided, along rows of a Hadamard matrix instead of independent signs
 
 Nothing is divided before the denominator. z is regenerated, so one pass over all samples and a
 pass after each forward give the same bits. Sums are int64; `check_range` proves that they fit.
 `centred` compares each loss with the mean of the others: c_i/(q-1) is a leave-one-out difference.
+`hadamard` takes orthogonal directions: it pays where q is not small beside the number of weights,
+and with as many samples as weights (a power of two) the estimate of a linear loss is exact.
 `sign` asks only whether a perturbation helped, as if by one nat an image: a loss needs no scale.
 Sources: "QScheduler" (arXiv 2607.18802) for one_sided, SPSA (Spall 1992) for central,
 ElasticZO-INT8 (arXiv 2501.04287) for sign.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +26,7 @@ from .perturb import flat_codes
 from .prng import Stream, sign_tile
 from .twins import twin
 
-ESTIMATORS = ("one_sided", "centred", "central", "sign")
+ESTIMATORS = ("one_sided", "centred", "central", "sign", "hadamard")
 RANGE_BITS = 46
 
 
@@ -67,6 +71,30 @@ def sign(base: int, losses: NDArray[np.int64], k: int, batch: int) -> Estimate:
     return Estimate(np.sign(losses - base) * (batch << 16), losses.size * batch * k)
 
 
+UserEstimator = Callable[[int, NDArray[np.int64], int, int], Estimate]
+"""(base, losses (q,), k, batch) -> Estimate, as the functions above. Nothing is proven of it before
+the run: each step is checked instead."""
+
+
+def user_estimate(
+    function: UserEstimator, base: int, losses: NDArray[np.int64], k: int, batch: int
+) -> Estimate:
+    """What a user's function gives; TypeError, ValueError unless int64 sums are safe with it."""
+    name = getattr(function, "__name__", "estimator")
+    c, den = function(base, losses, k, batch)
+    found = np.asarray(c)
+    if found.dtype != np.int64 or found.shape != losses.shape:
+        raise TypeError(
+            f"{name}: coefficients must be int64 {losses.shape}, got {found.dtype} {found.shape}"
+        )
+    if isinstance(den, bool) or not isinstance(den, int) or not 0 < den < 1 << RANGE_BITS:
+        raise ValueError(f"{name}: den must be an integer in 1..2^{RANGE_BITS}-1, got {den!r}")
+    total = sum(abs(int(x)) for x in found)
+    if total >= 1 << RANGE_BITS:
+        raise ValueError(f"{name}: the sum of |c| must stay below 2^{RANGE_BITS}, got {total}")
+    return Estimate(np.ascontiguousarray(found), den)
+
+
 def check_range(estimator: str, q: int, bound: int, reach: int = 1) -> None:
     """Prove that no sum of a step overflows int64: sum_i |c_i| * reach < 2^46.
 
@@ -99,6 +127,16 @@ def check_halves(largest: int, weights: int) -> None:
         raise ValueError(
             f"estimate: sums over the gradient must stay below 2^63, got {weights} weights of up "
             f"to {largest} each; lower q, the batch or the number of trained weights"
+        )
+
+
+def check_rows(estimator: str, q: int, weights: int) -> None:
+    """ValueError where Hadamard rows of a tensor of so many weights would repeat within a step."""
+    rows = 1 << (weights - 1).bit_length()
+    if estimator == "hadamard" and q > rows:
+        raise ValueError(
+            f"estimate: hadamard must have q of {rows} at most for {weights} weights, whose rows "
+            f"repeat then, got {q}; lower q-max or take one_sided"
         )
 
 

@@ -8,10 +8,12 @@ For a threshold t, an exact fraction, a step is noisy by one of three measures w
 """
 
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .budget import RunShape
 
 MEASURES = ("split_half", "coefficients", "dead_zone")
 
@@ -51,9 +53,9 @@ class Watcher(Protocol):
 
 @runtime_checkable
 class Starter(Protocol):
-    """A schedule that is told the shape of the run before the first step, see `RunShape`."""
+    """A schedule that is told the shape of the run before the first step."""
 
-    def start(self, shape: Any) -> None: ...
+    def start(self, shape: RunShape) -> None: ...
 
 
 def is_noisy(measure: str, evidence: Evidence, threshold: Fraction) -> bool:

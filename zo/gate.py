@@ -21,7 +21,7 @@ from typing import Any
 
 from .budget import Budget, RunShape
 from .evidence import MEASURES, Evidence, is_noisy
-from .ladder import at_least, factor_above_one, ladder_of, next_rung
+from .ladder import at_least, ladder_of, rung_above
 from .metric import Metric, exact_decimal
 from .schedule import require_settings
 
@@ -35,8 +35,7 @@ class Gate:
 
     measure     one of MEASURES
     q0          samples at the start; 2 at least but under dead_zone
-    factor      q is multiplied by it, then rounded up to the ladder
-    patience    noisy epochs in a row until q rises, at least 1
+    patience    noisy epochs in a row until q rises by a rung, at least 1
     q_max       q never exceeds it; a Budget becomes a number when a run begins
     threshold   t above, a decimal; None: 1, and 0.9 under dead_zone
     ladder      as of QScheduler
@@ -47,7 +46,6 @@ class Gate:
         self,
         measure: str,
         q0: int = 8,
-        factor: float = 2.0,
         patience: int = 1,
         *,
         q_max: int | Budget = 64,
@@ -60,7 +58,6 @@ class Gate:
             )
         at_least("q0", q0, 1 if measure == "dead_zone" else 2)
         self._measure, self._ladder, self._q_max = measure, ladder, q_max
-        self._factor = factor_above_one(factor)
         self._patience = at_least("patience", patience, 1)
         self._threshold = exact_decimal(
             "threshold", THRESHOLDS[measure] if threshold is None else threshold
@@ -106,7 +103,7 @@ class Gate:
         self._noisy_steps = self._steps = 0
         if self._noisy_epochs >= self._patience:
             self._noisy_epochs = 0
-            self._q = next_rung(self._rungs, self._q, self._factor)
+            self._q = rung_above(self._rungs, self._q)
         return self._q
 
     def state_dict(self) -> dict[str, Any]:
@@ -123,7 +120,6 @@ class Gate:
         return {
             "measure": self._measure,
             "rungs": list(self._rungs),
-            "factor": str(self._factor),
             "patience": self._patience,
             "threshold": str(self._threshold),
         }

@@ -1,6 +1,6 @@
 """The values that q may take, and the next one above."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Integral
@@ -27,6 +27,11 @@ def ladder_of(q0: int, q_max: int, ladder: Sequence[int] | None) -> tuple[int, .
 def next_rung(rungs: Sequence[int], q: int, factor: Fraction) -> int:
     """The first rung of at least factor*q, or the last."""
     return rungs[min(bisect_left(rungs, factor * q), len(rungs) - 1)]
+
+
+def rung_above(rungs: Sequence[int], q: int) -> int:
+    """The first rung above q, or the last."""
+    return rungs[min(bisect_right(rungs, q), len(rungs) - 1)]
 
 
 def factor_above_one(factor: float) -> Fraction:

@@ -14,10 +14,10 @@ from .cost import Cost, Work
 from .data import Dataset
 from .default_rates import choose_rates
 from .early_stopping import EarlyStopping
-from .estimate import check_halves, check_range, largest_sum
+from .estimate import RANGE_BITS, check_halves, check_range, check_rows, largest_sum
 from .evidence import Starter, Watcher
 from .loss import EXPONENTS, ONE_NAT, CrossEntropy, Loss, cross_entropy_loss
-from .options import Method, Options
+from .options import Method, Options, name_of
 from .recalibrate import check_profile
 from .run import Run
 from .schedule import QScheduler, Schedule
@@ -45,7 +45,9 @@ def prepare(
     _check_data(train, validation, loss, options.batch)
     group = make_group(session, method, classifier, options.batch)
     head_alone = _is_head_alone(session.graph, group, classifier, options)
+    watcher = schedule if isinstance(schedule, Watcher) else None
     work = _work(session, group, options, head_alone)
+    work = work._replace(halves=watcher is not None and watcher.wants_halves)
     _begin(schedule, work, train.originals, options)
     _prove(group, method, schedule, loss, options.batch)
     learned, held_out = (
@@ -55,7 +57,6 @@ def prepare(
         _check_features(session.graph, classifier)
     moved = clip_codes(group)
     rates = choose_rates(group, learned, loss, schedule, options)
-    watcher = schedule if isinstance(schedule, Watcher) else None
     step = Step(session, group, rates, method, classifier, loss, head_alone, watcher)
     cost = Cost(macs=_frozen_macs(session, options) * len(train))
     stopping = EarlyStopping(options.stop_after) if options.stop_after else None
@@ -65,7 +66,7 @@ def prepare(
 def _begin(schedule: Schedule, work: Work, images: int, options: Options) -> None:
     """Tell a schedule the shape of the run, if it asks; ValueError where it does not fit."""
     if isinstance(schedule, Starter):
-        estimator = options.method.estimator
+        estimator = name_of(options.method.estimator)
         steps = options.epochs * options.steps_per_epoch(images)
         schedule.start(RunShape(steps, lambda q: work.step_cost(estimator, q), estimator))
 
@@ -113,10 +114,14 @@ def _prove(group: Group, method: Method, schedule: Schedule, loss: Loss, batch: 
     bound = batch * ONE_NAT if method.estimator == "sign" else loss.bound(batch)
     reach = max(t.k for t in group.perturbed) if method.perturbation == "saturate" else 1
     q = max(schedule.rungs)
-    check_range(method.estimator, q, bound, reach)
+    largest = 1 << RANGE_BITS
+    if isinstance(method.estimator, str):  # of a user's, each step is checked instead
+        check_range(method.estimator, q, bound, reach)
+        largest = largest_sum(method.estimator, q, bound, reach)
+        for t in group.perturbed:
+            check_rows(method.estimator, q, t.state.codes.size)
     if isinstance(schedule, Watcher) and schedule.wants_halves:
-        weights = sum(t.state.codes.size for t in group.perturbed)
-        check_halves(largest_sum(method.estimator, q, bound, reach), weights)
+        check_halves(largest, sum(t.state.codes.size for t in group.perturbed))
 
 
 def _check_features(graph: Graph, classifier: Classifier | None) -> None:

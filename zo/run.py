@@ -12,7 +12,7 @@ from .early_stopping import EarlyStopping
 from .evaluate import Evaluation, evaluate
 from .history import Epoch
 from .loss import CrossEntropy
-from .options import Options
+from .options import Options, name_of
 from .recalibrate import recalibrate_logits, recalibrate_weights
 from .sampling import Draw
 from .schedule import Schedule
@@ -78,11 +78,18 @@ class Run:
         for i in range(steps):
             yield self.epoch * steps + i, order[i * size : (i + 1) * size]
 
+    def draw(self, step: int) -> Draw:
+        """The samples of a step with so many done before it."""
+        hadamard = self.options.method.estimator == "hadamard"
+        return Draw(self.options.seed, step, self.scheduler.q, int(hadamard))
+
     def train_step(self, step: int, rows: np.ndarray) -> int:
         """One step; returns the batch's loss before it."""
-        draw = Draw(self.options.seed, step, self.scheduler.q)
+        draw = self.draw(step)
         loss = self.step(self.train.batch(rows), draw)
-        self.cost = self.cost.plus(self.work.step_cost(self.options.method.estimator, self.q))
+        self.cost = self.cost.plus(
+            self.work.step_cost(name_of(self.options.method.estimator), self.q)
+        )
         return loss
 
     def finish_epoch(self, train_loss: int, seconds: float) -> Epoch:

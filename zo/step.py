@@ -18,6 +18,7 @@ from .batch import Batch, Outputs
 from .classifier import Classifier
 from .estimate import (
     Estimate,
+    UserEstimator,
     accumulate,
     accumulate_saturated,
     add_halves,
@@ -25,6 +26,7 @@ from .estimate import (
     centred,
     one_sided,
     sign,
+    user_estimate,
 )
 from .evidence import Evidence, Watcher
 from .exact_head import doubled_scale, head_error, head_gradient
@@ -182,9 +184,12 @@ class Step:
 
 
 def _estimate(
-    estimator: str, base: int, losses: NDArray[np.int64], k: int, images: int
+    estimator: str | UserEstimator, base: int, losses: NDArray[np.int64], k: int, images: int
 ) -> Estimate:
     if estimator == "central":
         return central(losses[0], losses[1], k, images)
-    one_loss_each = {"one_sided": one_sided, "centred": centred, "sign": sign}
+    if not isinstance(estimator, str):
+        return user_estimate(estimator, base, losses, k, images)
+    one_loss_each = {"one_sided": one_sided, "centred": centred, "sign": sign,
+                     "hadamard": one_sided}  # fmt: skip
     return one_loss_each[estimator](base, losses, k, images)

@@ -25,7 +25,7 @@ MODULES = {
 # are first asked for, and makes a session and a run of what its loop is given
 C_ONLY = {
     "zo_outer_product_part", "zo_update_part", "zo_clamp", "zo_floor_divide", "zo_source_keep",
-    "zo_train", "zo_train_epoch", "zo_product_exceeds",
+    "zo_train", "zo_train_epoch", "zo_product_exceeds", "zo_sign_words",
 }  # fmt: skip
 # NumPy functions with no namesake: inside zo_shuffle, and for the matrix of signs of a laptop
 PYTHON_ONLY = {"swap_down", "fill_sign_block"}
@@ -39,6 +39,7 @@ NARROWER = {
 # fields of one side alone: tables and memory C must be given, names and scales only Python needs
 FIELDS = {
     "zo_cross_entropy": {"log"},
+    "zo_update_rule": {"function"},
     "zo_rates": {"rungs", "cosine"},
     "zo_trainable": {"rates", "original", "name", "node", "scales"},
     "zo_batch": {"context", "features"},

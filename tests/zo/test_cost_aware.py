@@ -103,7 +103,9 @@ def test_a_run_is_the_same_with_the_table_of_its_checkpoint(tmp_path):
         (lambda: CostAware(8, ladder=(2, 4)), "ladder must hold q0 = 8, got [2, 4]"),
         (lambda: zo.Budget(), "budget: must limit forwards, macs or per_step, got none"),
         (lambda: zo.Budget(macs=0), "budget: macs must be an integer above 0, got 0"),
-        (lambda: zo.Budget(per_step=8).q_max(shape(), 8), "must allow q0 = 8, which takes 9"),
+        (lambda: zo.Budget(per_step=8, macs=9).q_max(shape(), 8),
+         "budget: must allow q0 = 8, which takes 9 forwards a step, 90 forwards and 36000 MACs in "
+         "10 steps, got macs = 9, per_step = 8"),
     ],
 )  # fmt: skip
 def test_settings_out_of_range_are_rejected(make, message):

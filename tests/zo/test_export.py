@@ -29,6 +29,7 @@ RUNS = {
     "central": (HEAD, {"estimator": "central", "k": 2, "decay": "constant"}),
     "paper": (HEAD, {"lr_scaling": "none", "space": "integer", "recalibrate": False}),
     "stochastic": (HEAD, {"rule": "stochastic", "lr": 0.05}),
+    "hadamard": (HEAD[:1], {"estimator": "hadamard"}),
     "declared": (HEAD[:1], {}),
     "split_half": (HEAD, {}),
     "split_half, saturated": (HEAD, {"perturbation": "saturate", "k": 2}),
@@ -37,8 +38,9 @@ RUNS = {
 }
 THRESHOLDS = {"split_half": 0.5, "coefficients": 1.5, "dead_zone": 0.3}
 ORDINARY = {("head", "m55-mve"), ("declared", "gcc"), ("split_half", "m55-scalar"),
-            ("coefficients", "gcc-sanitized"), ("below", "clang-sanitized"),
-            ("joint", "gcc-sanitized"), ("saturated", "m55-scalar")}  # fmt: skip
+            ("hadamard", "m55-mve"), ("coefficients", "gcc-sanitized"),
+            ("below", "clang-sanitized"), ("joint", "gcc-sanitized"),
+            ("saturated", "m55-scalar")}  # fmt: skip
 
 
 def options(settings, **changes):
@@ -200,6 +202,19 @@ def test_rejects_what_c_does_not_have():
     assert refused(task, schedule(), options({"loss": ErrorCount(10)})) == (
         "export: loss must be cross-entropy of the logits in C, got ErrorCount"
     )
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (zo.CostAware(), "schedule must be QScheduler, Gate, Constant or Declared in C, got C"),
+        (zo.UserSchedule(max, (2,)), "schedule must be QScheduler, Gate, Constant or Declared in"),
+        (zo.QScheduler(factor=1.2345678901), "factor must be a fraction of integers below 2^31"),
+        (zo.Gate("dead_zone", threshold=1 / 3), "threshold must be a fraction of integers"),
+    ],
+)  # fmt: skip
+def test_rejects_schedules_that_c_does_not_have(schedule, message):
+    assert refused(task_of("head"), schedule, options({})).startswith(f"export: {message}")
 
 
 def test_rejects_an_accumulator_that_may_end_a_run():

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from training_tasks import head_task, run_to_end
+from training_tasks import CLASSES, FEATURES, head_task, run_to_end
 
 import zo
 from zo.evidence import Evidence
@@ -58,7 +58,6 @@ def test_states_continue_to_the_same_path():
         ),
         (lambda: Gate("split_half", 1), "schedule: q0 must be an integer of at least 2, got 1"),
         (lambda: Gate("dead_zone", threshold=0), "threshold must be above 0 and below 2^20, got 0"),
-        (lambda: Gate("dead_zone", factor=1), "schedule: factor must be above 1, got 1"),
         (lambda: Gate("dead_zone", q_max=4), "schedule: q_max must be an integer of at least 8"),
     ],
 )
@@ -84,3 +83,13 @@ def test_large_q_is_refused_when_a_run_begins():
     schedule = Gate("coefficients", q_max=2**15 + 1)
     with pytest.raises(ValueError, match="schedule: q must be 32768 at most, got 32769"):
         run_to_end(head_task(seed=1), schedule, batch=8)
+
+
+def test_halves_cost_random_bits():
+    costs = []
+    for schedule in (zo.Constant(5), Gate("split_half", 5, q_max=5), Gate("dead_zone", 5, q_max=5)):
+        result, _ = run_to_end(head_task(seed=1), schedule, epochs=1, batch=8)
+        costs.append(result.history[-1].cost)
+    plain, halves, dead_zone = costs
+    assert plain == dead_zone
+    assert halves == plain._replace(random_bits=plain.random_bits + 6 * 2 * CLASSES * FEATURES)

@@ -1,6 +1,7 @@
 """`zo train` and `zo evaluate`: what is refused before the work, what a model remembers, phases."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from npusim import models
 from zo import measure_statistics
 from zo.commands.origin import fingerprint, origin_of
 from zo.data import load
+from zo.history import read_lines
 from zo.moments import enough_images, stored_statistics
 
 MODEL = Path(models.__file__).parent / "digits_cnn.h5"
@@ -243,7 +245,9 @@ def test_train_follows_the_schedule(zo_command, inverted_digits, options, path):
     few = ["--train", 80, "--validation", 40, "--batch", 20, "--epochs", 3]
     code, out, err = zo_command(*RUN, "--data", inverted_digits, *few, *options, "--json")
     assert (code, err) == (0, "")
-    steps = json.loads(out)["q"]
+    report = json.loads(out)
+    steps = report["q"]
+    assert ("costs" in report["schedule"]) == ("cost_aware" in options)
     assert [step["q"] for step in steps] == list(dict.fromkeys(path))
     assert [step["from epoch"] for step in steps] == [path.index(s["q"]) + 1 for s in steps]
 
@@ -257,3 +261,39 @@ def test_measured_costs_are_kept_for_a_resumed_run(zo_command, inverted_digits):
         saved = json.loads(file["meta"].tobytes())["numbers"]["scheduler"]
     assert [q for q, _ in saved["costs"]] == [2, 4]
     assert all(cost >= 1 for _, cost in saved["costs"])
+
+
+def test_pixels_are_read_as_the_model_remembers(zo_command, inverted_digits, tmp_path):
+    pixels = {"mean": [0.25], "std": [0.5]}
+    graph = npusim.load(MODEL)
+    remembering = replace(graph, provenance={"normalization": json.dumps(pixels)})
+    npusim.save(remembering, "remembers.h5")
+    given = ["--mean", 0.25, "--std", 0.5]
+    for command in (["evaluate"], ["export-c", "--train", 40, "--validation", 20, "--q", 1,
+                                   "--batch", 20, "--name", "digits"]):  # fmt: skip
+        said = []
+        for number, model in enumerate((["remembers.h5"], [MODEL, *given], [MODEL])):
+            output = [] if command == ["evaluate"] else ["--output", f"c{number}"]
+            code, out, err = zo_command(*command[:1], *model, *command[1:], *output,
+                                        "--data", inverted_digits, "--json")  # fmt: skip
+            assert (code, err) == (0, "")
+            region = Path(f"c{number}/samples.bin")
+            said.append(region.read_bytes() if output else out)
+        assert said[0] == said[1] != said[2]
+
+
+def test_train_remembers_the_pixels_of_a_quantised_model(zo_command, inverted_digits):
+    pixels = {"mean": [0.25], "std": [0.5]}
+    graph = npusim.load(MODEL)
+    npusim.save(replace(graph, provenance={"normalization": json.dumps(pixels)}), "remembers.h5")
+    few = ["--train", 80, "--validation", 40, "--threads", 1, "--features", "none"]
+    histories = []
+    for model in (["remembers.h5"], [MODEL, "--mean", 0.25, "--std", 0.5]):
+        folder = f"run {len(histories)}"
+        chosen = ["--data", inverted_digits, *few, *SHORT, "--output", folder]
+        assert zo_command("train", "--model", *model, *chosen)[0] == 0
+        epochs = read_lines(Path(folder) / "history.jsonl")
+        histories.append([epoch._replace(seconds=0) for epoch in epochs])
+        origin = origin_of(npusim.load(Path(folder) / "model.h5"))
+        assert origin.normalization == ((0.25,), (0.5,))
+    assert histories[0] == histories[1]

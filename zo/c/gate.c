@@ -17,7 +17,7 @@ int32_t zo_gate_step(struct zo_gate *gate, const struct zo_metric *metric)
     gate->steps = 0;
     if (gate->noisy_epochs >= gate->patience) {
         gate->noisy_epochs = 0;
-        gate->q = zo_next_rung(gate->rungs, gate->count, gate->q, &gate->factor);
+        gate->q = zo_rung_above(gate->rungs, gate->count, gate->q);
     }
     return gate->q;
 }

@@ -7,15 +7,13 @@
 /* Settings, then the state; a checkpoint between two epochs keeps q and noisy_epochs.
  *
  * rungs          (count,), every q that may occur, ascending
- * factor         as of zo_q_scheduler
- * patience       noisy epochs in a row until q rises
+ * patience       noisy epochs in a row until q rises by a rung
  * noisy_epochs   in a row, so far
  * noisy_steps    of the steps observed in this epoch */
 struct zo_gate {
     enum zo_measure measure;
     const int32_t *rungs;
     size_t count;
-    struct zo_fraction factor;
     int32_t patience;
     struct zo_fraction threshold;
     int32_t q;

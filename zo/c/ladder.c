@@ -10,3 +10,12 @@ int32_t zo_next_rung(const int32_t *rungs, size_t count, int32_t q,
     }
     return rungs[i];
 }
+
+int32_t zo_rung_above(const int32_t *rungs, size_t count, int32_t q)
+{
+    size_t i = 0;
+    while (i + 1 < count && rungs[i] <= q) {
+        i++;
+    }
+    return rungs[i];
+}

@@ -13,4 +13,7 @@
 int32_t zo_next_rung(const int32_t *rungs, size_t count, int32_t q,
                      const struct zo_fraction *factor);
 
+/* The first of the rungs (count,) above q, or the last. */
+int32_t zo_rung_above(const int32_t *rungs, size_t count, int32_t q);
+
 #endif

@@ -43,7 +43,8 @@ enum zo_status zo_run_train_step(struct zo_run *run, uint32_t step, const int32_
                                  int64_t *loss)
 {
     const struct zo_batch batch = zo_source_batch(&run->train, rows, run->batch);
-    const struct zo_draw draw = {run->seed, step, run->scheduler.q};
+    const struct zo_draw draw = {run->seed, step, run->scheduler.q,
+                                 run->step.estimator == ZO_ESTIMATOR_HADAMARD};
     const enum zo_status status = zo_step(&run->step, &batch, &draw, loss);
     if (status == ZO_OK && run->hooks.on_step != NULL) {
         run->hooks.on_step(run->hooks.context, step + 1, *loss);

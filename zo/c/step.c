@@ -182,8 +182,8 @@ static void update(struct work *work, struct zo_trainable *t, int64_t base)
         int64_t gradient[TILE];
         const size_t rest = t->state.n - first, n = rest < TILE ? rest : TILE;
         (exact ? exact_gradient : estimated_gradient)(work, t, first, gradient, n);
-        const size_t changed = zo_update_part(&t->state, first, gradient, n, &scale, &rate, &t->rule,
-                                              &stream);
+        const size_t changed =
+            zo_update_part(&t->state, first, gradient, n, &scale, &rate, &t->rule, &stream);
         if (!exact) {
             work->evidence.changed += (int64_t)changed;
             work->evidence.weights += (int64_t)n;

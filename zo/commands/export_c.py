@@ -18,7 +18,6 @@ from ..data import load, split, to_input
 from ..export import Device, Project, Task, export_training
 from ..options import Options as Settings
 from .arguments import DATA, JSON, MODEL, PIXELS, Command, Options, normalization
-from .origin import origin_of
 from .schedule_options import SAMPLES, TITLE, chosen_schedule
 from .train_checks import check_classes
 from .train_options import METHOD, RUN, chosen_method
@@ -83,9 +82,7 @@ def _options(arguments: argparse.Namespace) -> Settings:
 def _task(graph: Graph, arguments: argparse.Namespace) -> Task:
     dataset = load(arguments.data)
     check_classes(dataset, graph, None)
-    found, origin = normalization(arguments), origin_of(graph)
-    if found is None and origin is not None:
-        found = origin.normalization
+    found = normalization(arguments, graph)
     parts = split(dataset, _sizes(arguments, len(dataset)), arguments.seed)
     with bar("pictures") as advance:
         learned, held_out = (to_input(part, graph, found).held(advance) for part in parts)

@@ -38,9 +38,7 @@ def chosen_part(arguments: argparse.Namespace, graph: Graph) -> Part:
     """
     origin = origin_of(graph)
     part = arguments.part or ("all" if origin is None else "validation")
-    found = normalization(arguments)
-    if found is None and origin is not None:
-        found = origin.normalization
+    found = normalization(arguments, graph)
     dataset = load(arguments.data)
     if part != "all":
         dataset = _drawn(dataset, part, origin)

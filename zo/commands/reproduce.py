@@ -12,7 +12,6 @@ from rich.table import Table
 
 import npusim
 from npusim.command_line import DONE, counting_number, load_model
-from npusim.images import Normalization
 from npusim.progress_bar import bar
 
 from ..data import Dataset, load, to_input
@@ -27,7 +26,6 @@ from ..reproduce.store import Store
 from ..reproduce.tables import EXPERIMENTS
 from ..reproduce.write import write
 from .arguments import DATA, JSON, MODEL, OUTPUT, PIXELS, Command, normalization
-from .origin import origin_of
 
 MANUAL = """\
 Compare ways to train a classifier without gradients, as the tables of QScheduler
@@ -109,10 +107,7 @@ examples:
 
 def _bank(arguments: argparse.Namespace) -> Bank:
     graph = load_model(arguments.model, arguments)
-    found: Normalization | None = normalization(arguments)
-    origin = origin_of(graph)
-    if found is None and origin is not None:
-        found = origin.normalization
+    found = normalization(arguments, graph)
     dataset = _images(load(arguments.data), arguments.quick)
     with bar("pictures") as advance:
         dataset = to_input(dataset, graph, found).held(advance)

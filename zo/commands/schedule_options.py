@@ -20,9 +20,9 @@ TITLE = "samples: q is fixed by --q, else as --schedule says; QScheduler raises 
 QSCHEDULER, RAMP, POWER, COST_AWARE = "qscheduler", "ramp", "power", "cost_aware"
 SCHEDULES = (QSCHEDULER, *MEASURES, COST_AWARE, RAMP, POWER)
 _BUDGET = {"budget_forwards": "forwards", "budget_macs": "macs", "step_forwards": "per_step"}
-_CLIMB = ("q0", "q_max", "factor", "patience", "threshold", "ladder", *_BUDGET)
+_CLIMB = ("q0", "q_max", "patience", "threshold", "ladder", *_BUDGET)
 TAKEN = {
-    QSCHEDULER: (*_CLIMB, "threshold_mode", "smoothing", "cooldown"),
+    QSCHEDULER: (*_CLIMB, "factor", "threshold_mode", "smoothing", "cooldown"),
     **dict.fromkeys(MEASURES, _CLIMB),
     COST_AWARE: ("q0", "q_max", "ladder", "measure_costs", *_BUDGET),
     RAMP: ("q0", "q_max"),

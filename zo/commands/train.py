@@ -53,8 +53,8 @@ perturbed weights estimate the gradient, and q grows when accuracy stagnates
 together with zeroth order for layers below it. Features of layers before the
 first trained one are computed once per image and kept on disk.
 
-Writes into the folder: model.h5, history.jsonl and .csv, curves.png,
-checkpoint.npz; zo report makes a page of them.
+Writes into the folder: model.h5, history.jsonl (whole numbers, a line an epoch)
+and .csv, curves.png, checkpoint.npz; zo report makes a page of them.
 Ctrl-C stops after the present step and keeps what was done; --resume goes on
 from the last whole epoch, to the same bits as without the interruption. It
 takes the settings of the run it continues, --epochs among them: the learning
@@ -137,7 +137,7 @@ COMMAND = Command(
 
 def _task(graph: Graph, arguments: argparse.Namespace, seconds: dict[str, float]) -> Task:
     """Open the data, draw the parts, and put a new head on where --classes asks for one."""
-    found = normalization(arguments)
+    found = normalization(arguments, graph)
     dataset = load(arguments.data)
     check_classes(dataset, graph, arguments.classes)
     sizes = part_sizes(arguments, len(dataset))

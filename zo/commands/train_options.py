@@ -95,7 +95,7 @@ METHOD: Options = {
         "choices": tuple(POLICIES), "default": "ours",
         "help": "paper: one rate for every q, integer space, fixed scales, as QScheduler's authors",
     },
-    "--estimator": {"choices": ESTIMATORS, "help": "one_sided"},
+    "--estimator": {"choices": ESTIMATORS, "help": "of the gradient; one_sided"},
     "--rule": {"choices": RULES, "help": "how a gradient changes codes; error_feedback"},
     "--k": {
         "type": counting_number, "default": 1, "metavar": "N",

@@ -23,6 +23,7 @@ def report(result: Result, seconds: Mapping[str, float], folder: Path) -> Mappin
         "correct": last.correct,
         "images": last.total,
         "q": [{"from epoch": epoch, "q": q} for epoch, q in _q_path(result)],
+        "schedule": result.schedule,
         "cost": last.cost._asdict(),
         "seconds": last.seconds,
         "phases": seconds,

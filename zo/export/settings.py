@@ -9,12 +9,14 @@ from npusim.export.model import Model
 from ..declared import Constant, Declared
 from ..gate import Gate
 from ..loss import CrossEntropy, log_table
+from ..options import BY_FUNCTION, name_of
 from ..run import Run
 from ..schedule import QScheduler, Schedule
 from .network import Network, source_fields
 from .tensors import Fields, Parts
 
 _NONE = {"numerator": 0, "denominator": 0}
+_LARGEST_PART = 2**31 - 1
 
 
 def require_twins(run: Run) -> None:
@@ -25,6 +27,10 @@ def require_twins(run: Run) -> None:
     if not isinstance(run.step.loss, CrossEntropy):
         name = type(run.step.loss).__name__
         raise ValueError(f"export: loss must be cross-entropy of the logits in C, got {name}")
+    for what in BY_FUNCTION:
+        choice = getattr(run.options.method, what)
+        if callable(choice):
+            raise ValueError(f"export: {what} must be one of zo's in C, got {name_of(choice)}")
     if not isinstance(run.scheduler, QScheduler | Constant | Declared | Gate):
         name = type(run.scheduler).__name__
         raise ValueError(
@@ -94,7 +100,7 @@ def _step_fields(parts: Parts, run: Run) -> Fields:
     return {
         "tensors": "tensors",
         "count": len(group.tensors),
-        "estimator": f"ZO_ESTIMATOR_{method.estimator.upper()}",
+        "estimator": f"ZO_ESTIMATOR_{name_of(method.estimator).upper()}",
         "perturbation": f"ZO_PERTURBATION_{method.perturbation.upper()}",
         "loss": _loss_fields(parts, run),
         "user_loss": "NULL",
@@ -128,12 +134,12 @@ def _scheduler_fields(parts: Parts, schedule: Schedule) -> Fields:
     return {
         "rungs": rungs,
         "count": len(schedule.rungs),
-        "factor": _fraction(settings["factor"]),
+        "factor": _fraction(settings["factor"], "factor"),
         "patience": settings["patience"],
         "cooldown": settings["cooldown"],
         "smoothing": settings["smoothing"],
         "plateau": {
-            "threshold": _fraction(settings["threshold"]),
+            "threshold": _fraction(settings["threshold"], "threshold"),
             "mode": f"ZO_THRESHOLD_{settings['threshold_mode'].upper()}",
             "sign": 1 if settings["mode"] == "max" else -1,
         },
@@ -151,7 +157,7 @@ def _rungs(parts: Parts, schedule: Schedule) -> str:
 
 
 def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
-    settings = {"measure": "dead_zone", "factor": "2", "patience": 1, "threshold": "1"}
+    settings = {"measure": "dead_zone", "patience": 1, "threshold": "1"}
     used = isinstance(schedule, Gate)
     if isinstance(schedule, Gate):
         settings = schedule.state_dict()["settings"]
@@ -159,9 +165,8 @@ def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
         "measure": f"ZO_MEASURE_{str(settings['measure']).upper()}",
         "rungs": _rungs(parts, schedule) if used else "NULL",
         "count": len(schedule.rungs) if used else 0,
-        "factor": _fraction(str(settings["factor"])),
         "patience": settings["patience"],
-        "threshold": _fraction(str(settings["threshold"])),
+        "threshold": _fraction(str(settings["threshold"]), "threshold"),
         "q": schedule.q,
         "noisy_epochs": 0,
         "noisy_steps": 0,
@@ -178,6 +183,12 @@ def _declared_fields(parts: Parts, schedule: Schedule) -> Fields:
     return {"epochs": epochs, "plan": samples, "count": len(plan), "epoch": 0}
 
 
-def _fraction(text: str) -> Fields:
+def _fraction(text: str, what: str) -> Fields:
+    """Of the two integers of an exact decimal; ValueError where C's products could overflow."""
     value = Fraction(text)
+    if max(value.numerator, value.denominator) > _LARGEST_PART:
+        raise ValueError(
+            f"export: {what} must be a fraction of integers below 2^31 in C, got {value}; give it "
+            "with fewer digits"
+        )
     return {"numerator": value.numerator, "denominator": value.denominator}

@@ -8,7 +8,7 @@ import numpy as np
 
 from zo.evidence import MEASURES, Evidence, is_noisy
 from zo.gate import Gate
-from zo.ladder import next_rung
+from zo.ladder import next_rung, rung_above
 
 from ..records import Case
 from .schedule import flat, fraction
@@ -39,8 +39,10 @@ def _rungs(random: np.random.Generator) -> Iterator[Case]:
         rungs = np.unique(random.integers(1, 2**20, random.integers(1, 12))).astype(np.int32)
         q = int(random.choice(rungs))
         factor = Fraction(str(random.choice(["1.1", "1.5", "2.0", "3.0", "100.0"])))
-        given = {"rungs": rungs, "count": len(rungs), "q": q, "factor": fraction(factor)}
-        yield Case("zo_next_rung", given, {"return": next_rung(rungs.tolist(), q, factor)})
+        given = {"rungs": rungs, "count": len(rungs), "q": q}
+        scaled = {**given, "factor": fraction(factor)}
+        yield Case("zo_next_rung", scaled, {"return": next_rung(rungs.tolist(), q, factor)})
+        yield Case("zo_rung_above", given, {"return": rung_above(rungs.tolist(), q)})
 
 
 def evidence(random: np.random.Generator) -> Evidence:
@@ -75,7 +77,6 @@ def gate(made: Gate, noisy_steps: int, steps: int) -> dict[str, Any]:
         "measure": MEASURES.index(settings["measure"]),
         "rungs": np.array(settings["rungs"], np.int32),
         "count": len(settings["rungs"]),
-        "factor": fraction(Fraction(settings["factor"])),
         "patience": settings["patience"],
         "threshold": fraction(Fraction(settings["threshold"])),
         "q": saved["q"],
@@ -87,7 +88,7 @@ def gate(made: Gate, noisy_steps: int, steps: int) -> dict[str, Any]:
 
 def _epochs(random: np.random.Generator, measure: str) -> Iterator[Case]:
     """Epochs of a few steps; every call starts from the state that Python reached."""
-    made = Gate(measure, 2, factor=1.5, patience=2, q_max=100)
+    made = Gate(measure, 2, patience=2, q_max=100)
     threshold = Fraction(made.state_dict()["settings"]["threshold"])
     for _ in range(12):
         noisy, count = 0, int(random.integers(0, 5))
