@@ -78,5 +78,7 @@ def test_lines_that_are_no_epochs_are_refused(tmp_path, line):
     write_lines(history([20]), path)
     with path.open("a") as file:
         file.write(f"{line}\n")
-    with pytest.raises(ValueError, match=r"h.jsonl: line 2 must be an epoch in JSON, got "):
+    with pytest.raises(
+        ValueError, match=r"h.jsonl: line 2 must be an epoch as zo train writes it, got "
+    ):
         read_lines(path)

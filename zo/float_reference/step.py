@@ -95,6 +95,15 @@ class FloatSource:
     def __len__(self) -> int:
         return len(self._source)
 
+    @property
+    def originals(self) -> int:
+        """Images of an epoch."""
+        return self._source.originals
+
+    def order(self, seed: int, epoch: int) -> NDArray[np.int64]:
+        """The rows of an epoch in the order they are trained on."""
+        return self._source.order(seed, epoch)
+
     def content(self) -> str:
         """As of the int8 run's source."""
         return self._source.content()

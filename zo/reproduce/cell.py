@@ -35,6 +35,7 @@ class Cell:
     delta       change of a logit by one perturbation, in output codes
     profile     arithmetic of the head
     augment     whether it trains on variants
+    numbers     "int8", or "float32" for the reference in real numbers
     """
 
     label: str
@@ -50,6 +51,7 @@ class Cell:
     delta: float = 1.0
     profile: str = "tflm"
     augment: bool = True
+    numbers: str = "int8"
 
     def key(self, bank: str) -> str:
         """Names the cell's outcome on a bank of this digest; the label does not count."""
@@ -62,7 +64,8 @@ class Outcome:
     """What a cell came to.
 
     history   epoch by epoch, accuracies of the validation images
-    test      images of the test set classified right, of all, with the last weights; None unknown
+    test      images of the test set classified right, of all, with the last weights; None where
+              that was not measured, as of float runs
     seconds   of the whole cell; the only number that is not reproducible
     """
 

@@ -13,6 +13,7 @@ from npusim.head import Head
 from ..batch import Source
 from ..classifier import find_classifier
 from ..evaluate import Evaluation, evaluate
+from ..float_reference import train_float32
 from ..loss import cross_entropy_loss
 from ..new_head import CALIBRATION_BATCHES, quantize_head
 from ..options import Method, Options, Reuse
@@ -47,6 +48,10 @@ def run_cell(cell: Cell, bank: Bank) -> Outcome:
     session = Session(graph, trainable=["head"], threads=1)
     options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed,
                       stop_after=cell.stop_after, method=_method(cell, start))  # fmt: skip
+    if cell.numbers == "float32":
+        history = train_float32(session, parts[0], parts[1], scheduler=schedule_of(cell),
+                                options=options).history  # fmt: skip
+        return Outcome(history, None, time.perf_counter() - begin)
     result = train(session, parts[0], parts[1], scheduler=schedule_of(cell), options=options)
     found = _evaluation(result.graph, bank, start.rows[2])
     return Outcome(result.history, (found.correct, found.total), time.perf_counter() - begin)

@@ -24,8 +24,8 @@ class Store:
         try:
             plain = json.loads(self._path(cell).read_text("utf-8"))
             history = tuple(from_plain(epoch) for epoch in plain["history"])
-            correct, total = plain["test"]
-            return Outcome(history, (int(correct), int(total)), float(plain["seconds"]))
+            test = plain["test"] and (int(plain["test"][0]), int(plain["test"][1]))
+            return Outcome(history, test, float(plain["seconds"]))
         except (OSError, ValueError, LookupError, TypeError):
             return None
 

@@ -10,7 +10,7 @@ QS = (8, 64)
 def _cells(plan: Plan) -> list[Cell]:
     forwards, cells = plan.epochs * 1000, []
     for q in QS:
-        for name in ("one_sided", "centred", "sign"):
+        for name in ("one_sided", "centred", "hadamard", "sign"):
             length = with_forwards(plan, forwards, q + 1)
             cells.append(fixed(q, length, f"{name}, q = {q}", stop_after=0,
                                method={"estimator": name}))  # fmt: skip

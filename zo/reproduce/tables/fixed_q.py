@@ -26,6 +26,7 @@ def _cells(plan: Plan, qs: Sequence[int]) -> list[Cell]:
     cells += [fixed(q, plan, f"paper's, constant rate, q = {q}", **flat) for q in qs]
     cells.append(scheduler(plan, "paper's, constant rate, QScheduler",
                            samples={"q_max": qs[-1]}, **flat))  # fmt: skip
+    cells += [fixed(q, plan, f"float32, ours, q = {q}", numbers="float32") for q in qs]
     return cells
 
 
