@@ -74,6 +74,7 @@ ORDER = [
     "__init__",
     "models",
     "c_syntax",
+    "page",
     "golden",
     "diff",
     "identify",
@@ -111,6 +112,7 @@ WITH_FLOATS = {
 INTEGER_MODULES = {
     "zo.adapt",
     "zo.estimate",
+    "zo.evidence",
     "zo.fixed_point",
     "zo.moments",
     "zo.perturb",
@@ -121,6 +123,28 @@ INTEGER_MODULES = {
     "zo.step",
     "zo.update",
 }
+# what a training step and the end of an epoch run of modules that read real settings elsewhere
+STEP_FUNCTIONS = {
+    "zo.batch": ("Source.batch", "Source._prefix", "Source._outputs"),
+    "zo.bias": ("write_bias", "rebase"),
+    "zo.cost_aware": ("CostAware.observe", "CostAware.step", "cheapest"),
+    "zo.declared": ("Declared.step", "Declared.q"),
+    "zo.early_stopping": ("EarlyStopping.step",),
+    "zo.evaluate": ("evaluate",),
+    "zo.exact_head": ("head_error", "head_gradient", "doubled_scale"),
+    "zo.gate": ("Gate.observe", "Gate.step"),
+    "zo.ladder": ("next_rung",),
+    "zo.loss": (
+        "CrossEntropy.__call__", "CrossEntropy.each", "CrossEntropy.exp", "CrossEntropy.loss",
+        "CrossEntropy.doubled", "SquaredError.__call__", "ErrorCount.__call__",
+        "UserLoss.__call__", "check_labels", "ln_q16", "each",
+    ),
+    "zo.metric": ("Plateau.better",),
+    "zo.rate": ("Rates.at",),
+    "zo.run": ("Run.batches", "Run.draw", "Run.train_step", "Run._recalibrate"),
+    "zo.schedule": ("QScheduler.step", "QScheduler._smooth", "QScheduler._raise_q"),
+    "zo.trainable": ("Trainable.write",),
+}  # fmt: skip
 ALLOCATING = {f"np.{name}" for name in ("empty", "zeros", "ones", "full", "array", "arange")}
 
 
@@ -239,6 +263,34 @@ def test_integer_code_has_no_float():
         for line, what in floats(tree)
     ]
     assert offences == []
+
+
+def test_a_training_step_has_no_float():
+    offences = [
+        f"{name}:{line} {what}"
+        for name, wanted in STEP_FUNCTIONS.items()
+        for function in wanted
+        for line, what in floats(definition(MODULES[name], function))
+    ]
+    assert offences == []
+
+
+def definition(tree, dotted):
+    """The syntax tree of a function, or of a method `Class.method`."""
+    for part in dotted.split("."):
+        named = (ast.FunctionDef, ast.ClassDef)
+        tree = next(n for n in tree.body if isinstance(n, named) and n.name == part)
+    return tree
+
+
+def test_integer_training_does_not_know_its_float_reference():
+    importers = {
+        name
+        for name in ZO
+        for _, target in imports(name, MODULES[name])
+        if target.startswith("zo.float_reference") and not name.startswith("zo.float_reference")
+    }
+    assert importers == {"zo.__init__"}
 
 
 def twins(tree):

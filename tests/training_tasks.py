@@ -1,5 +1,7 @@
 """Small training tasks: a head of random features, and the shipped digit reader."""
 
+import os
+import signal
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +71,16 @@ def digits_task(train: int = 160, validation: int = 100) -> Task:
     data = to_input(load("digits"), graph).map(np.invert)
     rows = np.arange(train + validation)
     return Task(graph, data.take(rows[:train]), data.take(rows[train:]))
+
+
+def interrupt_after(steps: int) -> zo.Hooks:
+    """Hooks that press Ctrl-C once so many steps are done."""
+
+    def press(done: int, total: int) -> None:
+        if done == steps:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return zo.Hooks(on_step=press)
 
 
 def run_to_end(task, schedule, trainable=("head",), threads=1, **changes):

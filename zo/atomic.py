@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Callable
+from glob import escape
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,7 +12,8 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Write a file beside `path` and move it there in one step, after it has reached the disk.
 
     write   called once with the open binary file
-    A process that dies midway leaves the old file, and perhaps a `.part` file beside it.
+    A process that dies midway leaves the old file, and perhaps a `.part` file beside it; see
+    `remove_parts`.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
@@ -23,3 +25,9 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def remove_parts(path: Path) -> None:
+    """Remove what killed processes have left beside `path`, which no other process may write."""
+    for part in path.parent.glob(f".{escape(path.name)}.*.part"):
+        part.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,10 @@ from npusim.head import frozen_part
 
 from .classifier import Classifier, flat_logits
 from .data import Dataset
+from .data.augment import variant_rows
 from .features import frozen_rows
 from .options import Reuse
+from .prng import shuffle
 
 MAX_STORED_BYTES = 1 << 30
 """Prefixes of a data set that need more memory are computed for each batch."""
@@ -35,7 +38,7 @@ class Outputs:
     features   int8 (B, I), what the head reads, or None where nothing shows it
     """
 
-    logits: NDArray[np.int8]
+    logits: NDArray[Any]
     features: NDArray[np.int8] | None
 
 
@@ -80,6 +83,24 @@ class Source:
 
     def __len__(self) -> int:
         return len(self._dataset)
+
+    @property
+    def originals(self) -> int:
+        """Images of an epoch: of augmented ones, one variant each."""
+        return self._dataset.originals
+
+    def order(self, seed: int, epoch: int) -> NDArray[np.int64]:
+        """The rows of an epoch in the order they are trained on."""
+        rows = shuffle(seed, epoch, self.originals)
+        return variant_rows(rows, self._dataset.variants, seed, epoch)
+
+    def images(self, rows: NDArray[np.int64]) -> np.ndarray:
+        """The images of these rows, as the graph takes them."""
+        return self._dataset.images(rows)
+
+    def labels(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Their labels (n,)."""
+        return self._dataset.labels[rows]
 
     def content(self) -> str:
         """A hash of the labels and the first images: another data set, or other pixels, differ."""

@@ -18,12 +18,13 @@ from npusim import Graph, Session
 
 from .batch import Batch
 from .data import Dataset
+from .declared import Declared
+from .estimate import one_sided
 from .options import Options, Reuse
 from .perturb import advance, perturb, restore
 from .prepare import prepare
 from .run import Run
 from .sampling import Draw
-from .schedule import Declared
 from .step import Gradient, Step
 
 Q_RANGE = tuple(2**i for i in range(11))
@@ -132,10 +133,11 @@ def _step_time(step: Step, batch: Batch, once: Parts, q: int, limit: float) -> S
 
 def _seconds_after_the_losses(step: Step, batch: Batch, draw: Draw) -> tuple[float, float]:
     """Of estimating the gradients from q losses, and of the update."""
-    tensors, losses = step.group.perturbed, np.full(draw.q, 1 << 16, np.int64)
+    tensors, images = step.group.perturbed, len(batch.labels)
+    found = one_sided(0, np.full(draw.q, 1 << 16, np.int64), 1, images)
 
     def estimate() -> list[Gradient]:
-        return [step.estimated_gradient(t, 0, losses, batch, draw) for t in tensors]
+        return [step.estimated_gradient(t, found, draw) for t in tensors]
 
     gradients = estimate()
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from npusim.digest import content_hash
 
-from .atomic import replace_file
+from .atomic import remove_parts, replace_file
 from .history import from_plain, to_plain
 from .loss import CrossEntropy
-from .options import Method
+from .options import Method, name_of
 from .run import Run
 
 FORMAT = 2
@@ -51,6 +51,7 @@ class Checkpoint:
         meta = np.frombuffer(json.dumps(plain).encode(), np.uint8)
         packed: dict[str, Any] = {META: meta, **_arrays(self._run)}
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        remove_parts(self._path)
         replace_file(self._path, lambda file: np.savez(file, **packed))
 
     def resume(self) -> bool:
@@ -89,9 +90,10 @@ def _settings(run: Run) -> dict[str, Any]:
 
 
 def _method(method: Method) -> dict[str, Any]:
-    """The method's fields but its loss; those given by name as mappings."""
+    """The method's fields but its loss; those given by name as mappings, functions as names."""
     values = {f.name: getattr(method, f.name) for f in fields(method) if f.name != "loss"}
-    return {n: dict(v) if isinstance(v, Mapping) else v for n, v in values.items()}
+    named = {n: name_of(v) if callable(v) else v for n, v in values.items()}
+    return {n: dict(v) if isinstance(v, Mapping) else v for n, v in named.items()}
 
 
 def _arrays(run: Run) -> dict[str, np.ndarray]:

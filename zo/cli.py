@@ -7,7 +7,17 @@ from collections.abc import Sequence
 import npusim
 from npusim.command_line import INTERRUPTED, Parser, add_command, execute
 
-from .commands import adapt, bench, demo, evaluate, export_c, train
+from .commands import (
+    adapt,
+    bench,
+    demo,
+    evaluate,
+    export_c,
+    report,
+    reproduce,
+    train,
+    write_back,
+)
 
 MANUAL = """\
 Train INT8 neural networks by forward passes alone, in integers.
@@ -22,7 +32,10 @@ COMMANDS = (
     evaluate.COMMAND,
     adapt.COMMAND,
     bench.COMMAND,
+    report.COMMAND,
+    write_back.COMMAND,
     export_c.COMMAND,
+    reproduce.COMMAND,
 )
 
 

@@ -8,6 +8,8 @@ bytes_written   bytes of weights and biases written by perturbation, restoration
 
 from typing import NamedTuple
 
+WAYS = ("in_place", "saturated", "signs")
+
 
 class Cost(NamedTuple):
     """Totals since the start of a run; the fields are explained above."""
@@ -30,6 +32,8 @@ class Work(NamedTuple):
     signs          trained numbers that are perturbed
     sign_bytes     their bytes: 1 for a weight, 4 for a bias
     exact_bytes    bytes of what the exact gradient trains
+    way            how samples are evaluated, one of WAYS
+    halves         whether half of a step's samples are estimated from once more
     """
 
     batch: int
@@ -37,6 +41,18 @@ class Work(NamedTuple):
     signs: int
     sign_bytes: int
     exact_bytes: int
+    way: str = "in_place"
+    halves: bool = False
+
+    def step_cost(self, estimator: str, q: int) -> Cost:
+        """Of a step with q samples; with 0, nothing is perturbed."""
+        if self.way == "saturated" and q:
+            cost = saturated_step_cost(self, q)
+        elif self.way == "signs":
+            cost = reused_step_cost(self, estimator, q)
+        else:
+            cost = step_cost(self, estimator, q)
+        return cost.plus(Cost(random_bits=self.halves * (q // 2) * self.signs))
 
 
 def forwards(estimator: str, q: int, exact: bool = False) -> int:

@@ -22,6 +22,7 @@ from .options import Options
 from .perturb import FULL_RANGE
 from .rate import LearningRate, Rates
 from .sampling import Draw, one_sided_losses, saturated_losses
+from .schedule import Schedule
 from .trainable import Group, Trainable
 
 HEAD_RATE = 0.006
@@ -34,15 +35,16 @@ PROBE_IMAGES = 256
 
 
 def choose_rates(
-    group: Group, source: Source, loss: Loss, rungs: tuple[int, ...], options: Options
+    group: Group, source: Source, loss: Loss, schedule: Schedule, options: Options
 ) -> dict[str, Rates]:
     """The integer rates of every tensor, as the method says or by the rules above.
 
-    source   the training images
-    rungs    every q of the schedule, the first being the one that a given `lr` is meant for
+    source     the training images
+    schedule   before its first step: a given `lr` is meant for its present q
     An exact gradient does not get better with q, so its rate does not follow it.
     """
-    method, steps = options.method, options.epochs * options.steps_per_epoch(len(source))
+    method, steps = options.method, options.epochs * options.steps_per_epoch(source.originals)
+    q = schedule.q
 
     @cache
     def norm() -> float:
@@ -54,12 +56,12 @@ def choose_rates(
         if lr is None and t.exact:
             lr = EXACT_HEAD_RATE / norm()
         elif lr is None and source.is_head(t.name) and method.estimator != "sign":
-            lr = HEAD_RATE * rungs[0] / norm()
+            lr = HEAD_RATE * q / norm()
         elif lr is None:
-            lr = first_move_rate(t, rungs[0], _difference(t, source, loss, options))
+            lr = first_move_rate(t, q, _difference(t, source, loss, options))
         scaling = "none" if t.exact else method.lr_scaling
         rate = LearningRate(lr, scaling, method.decay, method.space)
-        rates[t.name] = rate.rates(t.scales, rungs, rungs[0], steps)
+        rates[t.name] = rate.rates(t.scales, schedule.rungs, q, steps)
     return rates
 
 

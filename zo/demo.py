@@ -19,12 +19,13 @@ from npusim.models.images import Labelled
 
 from .adapt import adapt
 from .data import Dataset, in_memory
+from .declared import Constant
 from .history import Epoch
 from .loss import count_errors
 from .moments import Statistics, measure_statistics
 from .options import Method, Options
 from .result import Result
-from .schedule import Constant, QScheduler, Schedule
+from .schedule import QScheduler, Schedule
 from .train import train
 
 SHIFTS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {

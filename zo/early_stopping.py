@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from .ladder import at_least
 from .metric import Metric, read_metric
-from .schedule import at_least
 
 
 class EarlyStopping:

@@ -4,15 +4,19 @@
     centred     c_i = q*(L_i - L_0) - sum_j(L_j - L_0)  den = q*(q-1)*B*k    q+1 forwards, q >= 2
     central     c_i = L(+)_i - L(-)_i                   den = 2*q*B*k        2q forwards
     sign        c_i = sign(L_i - L_0)*B*2^16            den = q*B*k          q+1 forwards
+    hadamard    as one_sided, along rows of a Hadamard matrix instead of independent signs
 
 Nothing is divided before the denominator. z is regenerated, so one pass over all samples and a
 pass after each forward give the same bits. Sums are int64; `check_range` proves that they fit.
 `centred` compares each loss with the mean of the others: c_i/(q-1) is a leave-one-out difference.
+`hadamard` takes orthogonal directions: it pays where q is not small beside the number of weights,
+and with as many samples as weights (a power of two) the estimate of a linear loss is exact.
 `sign` asks only whether a perturbation helped, as if by one nat an image: a loss needs no scale.
 Sources: "QScheduler" (arXiv 2607.18802) for one_sided, SPSA (Spall 1992) for central,
 ElasticZO-INT8 (arXiv 2501.04287) for sign.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +26,7 @@ from .perturb import flat_codes
 from .prng import Stream, sign_tile
 from .twins import twin
 
-ESTIMATORS = ("one_sided", "centred", "central", "sign")
+ESTIMATORS = ("one_sided", "centred", "central", "sign", "hadamard")
 RANGE_BITS = 46
 
 
@@ -67,6 +71,30 @@ def sign(base: int, losses: NDArray[np.int64], k: int, batch: int) -> Estimate:
     return Estimate(np.sign(losses - base) * (batch << 16), losses.size * batch * k)
 
 
+UserEstimator = Callable[[int, NDArray[np.int64], int, int], Estimate]
+"""(base, losses (q,), k, batch) -> Estimate, as the functions above. Nothing is proven of it before
+the run: each step is checked instead."""
+
+
+def user_estimate(
+    function: UserEstimator, base: int, losses: NDArray[np.int64], k: int, batch: int
+) -> Estimate:
+    """What a user's function gives; TypeError, ValueError unless int64 sums are safe with it."""
+    name = getattr(function, "__name__", "estimator")
+    c, den = function(base, losses, k, batch)
+    found = np.asarray(c)
+    if found.dtype != np.int64 or found.shape != losses.shape:
+        raise TypeError(
+            f"{name}: coefficients must be int64 {losses.shape}, got {found.dtype} {found.shape}"
+        )
+    if isinstance(den, bool) or not isinstance(den, int) or not 0 < den < 1 << RANGE_BITS:
+        raise ValueError(f"{name}: den must be an integer in 1..2^{RANGE_BITS}-1, got {den!r}")
+    total = sum(abs(int(x)) for x in found)
+    if total >= 1 << RANGE_BITS:
+        raise ValueError(f"{name}: the sum of |c| must stay below 2^{RANGE_BITS}, got {total}")
+    return Estimate(np.ascontiguousarray(found), den)
+
+
 def check_range(estimator: str, q: int, bound: int, reach: int = 1) -> None:
     """Prove that no sum of a step overflows int64: sum_i |c_i| * reach < 2^46.
 
@@ -78,13 +106,37 @@ def check_range(estimator: str, q: int, bound: int, reach: int = 1) -> None:
     """
     if estimator not in ESTIMATORS:
         raise ValueError(f"estimate: must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
-    # Half of the losses at 0 and half at the bound make sum |c| largest when centred: q*q/2*bound.
-    largest = reach * q * bound * (q if estimator == "centred" else 2) // 2
+    largest = largest_sum(estimator, q, bound, reach)
     if largest >= 1 << RANGE_BITS:
         raise ValueError(
             f"estimate: the sum of |c| must stay below 2^{RANGE_BITS}, got {largest} for "
             f"{estimator} with q = {q} and losses up to {bound}; lower q, the batch or the "
             "logit scale"
+        )
+
+
+def largest_sum(estimator: str, q: int, bound: int, reach: int = 1) -> int:
+    """The largest sum_i |c_i| * reach that may occur; arguments as of `check_range`."""
+    # Half of the losses at 0 and half at the bound make it largest when centred: q*q/2*bound.
+    return reach * q * bound * (q if estimator == "centred" else 2) // 2
+
+
+def check_halves(largest: int, weights: int) -> None:
+    """Prove that sums of |g| over so many weights fit int64, where sum_i |c_i| <= largest."""
+    if largest * weights >= 1 << 63:
+        raise ValueError(
+            f"estimate: sums over the gradient must stay below 2^63, got {weights} weights of up "
+            f"to {largest} each; lower q, the batch or the number of trained weights"
+        )
+
+
+def check_rows(estimator: str, q: int, weights: int) -> None:
+    """ValueError where Hadamard rows of a tensor of so many weights would repeat within a step."""
+    rows = 1 << (weights - 1).bit_length()
+    if estimator == "hadamard" and q > rows:
+        raise ValueError(
+            f"estimate: hadamard must have q of {rows} at most for {weights} weights, whose rows "
+            f"repeat then, got {q}; lower q-max or take one_sided"
         )
 
 
@@ -127,6 +179,18 @@ def accumulate_saturated(
     accumulate_steps(gradient, c, flat_codes(original), k, stream, first)
 
 
+def add_halves(half: NDArray[np.int64], whole: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    """sums (2,) += (sum |g_A - g_B|, sum |g_A + g_B|), in place.
+
+    half, whole   g_A and g_A + g_B, int64 (n,), contiguous: the estimate from the first q div 2
+                  samples, and from all of them
+    `check_halves` proves that nothing overflows.
+    """
+    check_int64("half", half)
+    check_int64("whole", whole)
+    add_differences(half, whole, sums)
+
+
 def check_int64(name: str, array: NDArray[np.int64]) -> None:
     """Raise TypeError unless the array is int64, one-dimensional and contiguous."""
     if array.dtype != np.int64 or array.ndim != 1 or not array.flags.c_contiguous:
@@ -156,3 +220,11 @@ def accumulate_steps(
     for i, coefficient in enumerate(c):
         z = sign_tile(stream, i, first, w.size).astype(np.int64)
         gradient += coefficient * (np.clip(w + k * z, -128, 127) - w)
+
+
+@twin
+def add_differences(
+    half: NDArray[np.int64], whole: NDArray[np.int64], sums: NDArray[np.int64]
+) -> None:
+    """sums (2,) += (sum |2*half - whole|, sum |whole|) over (n,)."""
+    sums += (np.abs(2 * half - whole).sum(), np.abs(whole).sum())

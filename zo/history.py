@@ -1,6 +1,7 @@
 """What happened in a run, epoch by epoch."""
 
 import csv
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +47,11 @@ class Epoch(NamedTuple):
         """Validation loss per image, in nat for cross-entropy."""
         return self.loss / self.total / ONE_NAT
 
+    @property
+    def mean_train_loss(self) -> float:
+        """Training loss per image, each before the step it took part in; NaN at epoch 0."""
+        return self.train_loss / self.images / ONE_NAT if self.images else float("nan")
+
 
 def final_accuracy(history: Iterable[Epoch]) -> float:
     """Mean accuracy of the last ten trained epochs, or of as many as there are."""
@@ -70,11 +76,37 @@ def write_csv(history: Iterable[Epoch], path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for e in history:
-            train_loss = f"{e.train_loss / e.images / ONE_NAT:.6f}" if e.images else ""
+            train_loss = f"{e.mean_train_loss:.6f}" if e.images else ""
             writer.writerow(
                 (e.epoch, e.q, f"{e.accuracy:.6f}", f"{e.mean_loss:.6f}", train_loss, *e.cost,
                  f"{e.seconds:.3f}", "; ".join(e.events))
             )  # fmt: skip
+
+
+def write_lines(history: Iterable[Epoch], path: Path) -> None:
+    """JSON lines: an object per epoch, its fields as `Epoch` has them, exact."""
+    objects = ({**epoch._asdict(), "cost": epoch.cost._asdict()} for epoch in history)
+    path.write_text("".join(f"{json.dumps(entry)}\n" for entry in objects), encoding="utf-8")
+
+
+def read_lines(path: Path) -> tuple[Epoch, ...]:
+    """The history that `write_lines` wrote.
+
+    raises   OSError; ValueError naming the line that is no epoch
+    """
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            cost, events = Cost(**entry["cost"]), tuple(map(str, entry["events"]))
+            found.append(Epoch(**{**entry, "cost": cost, "events": events}))
+        except (ValueError, LookupError, TypeError) as error:
+            raise ValueError(
+                f"{path}: line {number} must be an epoch as zo train writes it, got {line[:60]!r}"
+            ) from error
+    if not found:
+        raise ValueError(f"{path}: must hold an epoch at least, got none")
+    return tuple(found)
 
 
 def to_plain(epoch: Epoch) -> list[Any]:

@@ -76,13 +76,21 @@ def attach_head(
     return replace_head(graph, head), float_head
 
 
-def quantize_head(head: FloatHead, features: Features, k: int = 1, delta: float = 1.0) -> Head:
+def quantize_head(
+    head: FloatHead,
+    features: Features,
+    k: int = 1,
+    delta: float = 1.0,
+    headroom: float = HEADROOM,
+) -> Head:
     """Per-channel int8 weights with head-room, and the logit scale by the delta rule.
 
     features   of the calibration images
     k          perturbation in weight steps; codes are clipped to its rails
+    delta      change of a logit by one perturbation, in output codes
+    headroom   the codes of a channel reach so many times its largest weight
     """
-    weight_scale = channel_scales(head.weights, 0, HEADROOM)
+    weight_scale = channel_scales(head.weights, 0, headroom)
     real = weight_scale.astype(np.float64)
     codes = np.clip(np.rint(head.weights / real[:, None]), *rails(k)).astype(np.int8)
     bias = np.clip(np.rint(head.bias / (real * features.scale)), -INT32_MAX, INT32_MAX)

@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import Any
 
 from .data import Progress
-from .estimate import ESTIMATORS
+from .estimate import ESTIMATORS, UserEstimator
 from .history import Epoch
 from .loss import CrossEntropy, Loss
 from .perturb import MAX_STEP
 from .rate import DECAYS, SCALINGS, SPACES
-from .update import RULES
+from .update import RULES, UserRule
 
+BY_FUNCTION = ("estimator", "rule")
 PERTURBATIONS = ("clip", "saturate")
 _CHOICES = {
     "estimator": ESTIMATORS,
@@ -33,6 +34,14 @@ def _each(setting: Any) -> Iterable[Any]:
     return () if setting is None else (setting,)
 
 
+def name_of(choice: Any) -> str:
+    """A choice's name; of a user's function, or another object, its module and its own."""
+    if not callable(choice):
+        return str(choice)
+    named = choice if hasattr(choice, "__qualname__") else type(choice)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ValueError(f"method: {name} must be one of {', '.join(allowed)}, got {value!r}")
@@ -42,13 +51,15 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 class Method:
     """The training step.
 
-    estimator      of everything trained by zeroth order: one_sided, centred, central or sign
+    estimator      of everything trained by zeroth order: one_sided, centred, central, sign or
+                   hadamard; or a function of one-sided losses, see `estimate.UserEstimator`
     exact_head     train the head's own weights and bias by their exact gradient; layers below it,
                    if any are trained, by zeroth order at the same time
     k              perturbation in weight steps, for all or by tensor name
     perturbation   "clip": codes live where nothing saturates, restoring is exact; "saturate":
                    codes are clamped while perturbed and restored from a copy
-    rule           error_feedback, nearest, stochastic, threshold or sign
+    rule           error_feedback, nearest, stochastic, threshold or sign; or a function of codes
+                   and steps, see `update.UserRule`
     threshold      of rule threshold: a code moves by one where its step would be so long, in codes
     momentum       0 <= beta < 1, rounded to 2^-15; 0 saves its buffer
     lr             step in real units per unit of gradient at the schedule's first q, for all or by
@@ -60,11 +71,11 @@ class Method:
     loss           any `loss.Loss`; None: cross-entropy of the logits
     """
 
-    estimator: str = "one_sided"
+    estimator: str | UserEstimator = "one_sided"
     exact_head: bool = False
     k: int | Mapping[str, int] = 1
     perturbation: str = "clip"
-    rule: str = "error_feedback"
+    rule: str | UserRule = "error_feedback"
     threshold: float = 0.5
     momentum: float = 0.9
     lr: float | Mapping[str, float] | None = None
@@ -76,7 +87,9 @@ class Method:
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
-            _one_of(name, getattr(self, name), allowed)
+            value = getattr(self, name)
+            if not (callable(value) and name in BY_FUNCTION):
+                _one_of(name, value, allowed)
         if not 0 <= self.momentum < 1:
             raise ValueError(f"method: momentum must be in 0..1, below 1, got {self.momentum}")
         highest = MAX_STEP // 2 if self.estimator == "central" else MAX_STEP
@@ -88,8 +101,8 @@ class Method:
                 raise ValueError(f"method: lr must be finite and above 0, got {lr}")
         if self.perturbation == "saturate" and self.estimator != "one_sided":
             raise ValueError(
-                f"method: perturbation saturate needs one_sided, got {self.estimator}; what was "
-                "clamped on one side is not what was clamped on the other"
+                f"method: perturbation saturate needs one_sided, got {name_of(self.estimator)}; "
+                "what was clamped on one side is not what was clamped on the other"
             )
         if self.exact_head and not isinstance(self.loss, CrossEntropy | None):
             raise ValueError(

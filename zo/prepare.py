@@ -10,14 +10,16 @@ from npusim.neural_art.stored import on_hardware
 from npusim.plurals import counted
 
 from .batch import Source
+from .budget import RunShape
 from .classifier import Classifier, find_classifier
 from .cost import Cost, Work
 from .data import Dataset
 from .default_rates import choose_rates
 from .early_stopping import EarlyStopping
-from .estimate import check_range
+from .estimate import RANGE_BITS, check_halves, check_range, check_rows, largest_sum
+from .evidence import Starter, Watcher
 from .loss import EXPONENTS, ONE_NAT, CrossEntropy, Loss, cross_entropy_loss
-from .options import Method, Options
+from .options import Method, Options, name_of
 from .recalibrate import check_profile
 from .run import Run
 from .schedule import QScheduler, Schedule
@@ -43,6 +45,11 @@ def prepare(
     loss = _loss(method, classifier)
     _check_data(train, validation, loss, options.batch)
     group = make_group(session, method, classifier, options.batch)
+    head_alone = _is_head_alone(session.graph, group, classifier, options)
+    watcher = schedule if isinstance(schedule, Watcher) else None
+    work = _work(session, group, options, head_alone)
+    work = work._replace(halves=watcher is not None and watcher.wants_halves)
+    _begin(schedule, work, train.originals, options)
     _prove(group, method, schedule, loss, options.batch)
     learned, held_out = (
         Source(session, part, classifier, options.reuse) for part in (train, validation)
@@ -50,13 +57,19 @@ def prepare(
     if group.exact and not learned.frozen_head:
         _check_features(session.graph, classifier)
     moved = clip_codes(group)
-    rates = choose_rates(group, learned, loss, schedule.rungs, options)
-    head_alone = _is_head_alone(session.graph, group, classifier, options)
-    step = Step(session, group, rates, method, classifier, loss, head_alone)
+    rates = choose_rates(group, learned, loss, schedule, options)
+    step = Step(session, group, rates, method, classifier, loss, head_alone, watcher)
     cost = Cost(macs=_frozen_macs(session, options) * len(train))
     stopping = EarlyStopping(options.stop_after) if options.stop_after else None
-    work = _work(session, group, options)
     return Run(step, learned, held_out, schedule, options, work, moved, cost, stopping)
+
+
+def _begin(schedule: Schedule, work: Work, images: int, options: Options) -> None:
+    """Tell a schedule the shape of the run, if it asks; ValueError where it does not fit."""
+    if isinstance(schedule, Starter):
+        estimator = name_of(options.method.estimator)
+        steps = options.epochs * options.steps_per_epoch(images)
+        schedule.start(RunShape(steps, lambda q: work.step_cost(estimator, q), estimator))
 
 
 def _classifier(graph: Graph, method: Method) -> Classifier | None:
@@ -87,12 +100,14 @@ def _loss(method: Method, classifier: Classifier | None) -> Loss:
 
 
 def _check_data(train: Dataset, validation: Dataset, loss: Loss, batch: int) -> None:
-    if len(train) < batch:
+    if train.originals < batch:
         raise ValueError(
-            f"train: must have a batch of {counted(batch, 'image')} at least, got {len(train)}"
+            f"train: must have a batch of {counted(batch, 'image')} at least, got {train.originals}"
         )
     if not len(validation):
         raise ValueError("train: validation must have an image at least, got none")
+    if validation.variants != 1:
+        raise ValueError(f"{validation.name}: must validate with original images, got variants")
     for part in (train, validation):
         top = int(part.labels.max())
         if isinstance(loss, CrossEntropy) and top >= loss.classes:
@@ -110,7 +125,15 @@ def _prove(group: Group, method: Method, schedule: Schedule, loss: Loss, batch: 
         loss = replace(loss, exponent=EXPONENTS - 1)
     bound = batch * ONE_NAT if method.estimator == "sign" else loss.bound(batch)
     reach = max(t.k for t in group.perturbed) if method.perturbation == "saturate" else 1
-    check_range(method.estimator, max(schedule.rungs), bound, reach)
+    q = max(schedule.rungs)
+    largest = 1 << RANGE_BITS
+    if isinstance(method.estimator, str):  # of a user's, each step is checked instead
+        check_range(method.estimator, q, bound, reach)
+        largest = largest_sum(method.estimator, q, bound, reach)
+        for t in group.perturbed:
+            check_rows(method.estimator, q, t.state.codes.size)
+    if isinstance(schedule, Watcher) and schedule.wants_halves:
+        check_halves(largest, sum(t.state.codes.size for t in group.perturbed))
 
 
 def _check_features(graph: Graph, classifier: Classifier | None) -> None:
@@ -140,7 +163,7 @@ def _is_head_alone(
     return not order_matters(bound, accumulator_of(graph, node))
 
 
-def _work(session: Session, group: Group, options: Options) -> Work:
+def _work(session: Session, group: Group, options: Options, head_alone: bool) -> Work:
     macs = session.macs_from_prefix if options.reuse.prefix else session.macs
     counts = [(t.exact, t.state.codes.size, 4 if t.form is not None else 1) for t in group.tensors]
     return Work(
@@ -149,6 +172,11 @@ def _work(session: Session, group: Group, options: Options) -> Work:
         sum(n for exact, n, _ in counts if not exact),
         sum(n * size for exact, n, size in counts if not exact),
         sum(n * size for exact, n, size in counts if exact),
+        "saturated"
+        if options.method.perturbation == "saturate"
+        else "signs"
+        if head_alone
+        else "in_place",
     )
 
 

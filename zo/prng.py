@@ -5,6 +5,10 @@
 
 Weight n (row-major) takes bit n mod 32 of word (n div 32) mod 4 of block n div 128; a 1 is z = +1,
 a 0 is z = -1. Any order, any tile and one tensor alone give the same bits; nothing is stored.
+
+A Hadamard stream gives the rows of a Hadamard matrix whose columns change sign at random: row i has
+at weight n the sign of sample 0, turned where the parity of popcount(i & n) is odd. Rows are
+orthogonal over any 2^b weights from a multiple of 2^b on, for i < 2^b.
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11; Random123 kat_vectors.
 """
 
@@ -24,29 +28,36 @@ WEYL_1 = np.uint64(0xBB67AE85)
 LOW32 = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ROUNDS = 10
+PARITY_MASKS = (0xAAAAAAAA, 0xCCCCCCCC, 0xF0F0F0F0, 0xFF00FF00, 0xFFFF0000)
+"""Bit b of mask j is bit j of b."""
 
 
 class Stream(NamedTuple):
     """What all random words of one tensor in one step share: key and half of the counter.
 
     Every field is an int in 0..2^32-1. Make one with `sign_stream` and its kin.
+
+    hadamard   1 where signs are rows of a Hadamard matrix, else 0
     """
 
     key0: int
     key1: int
     tensor: int
     step: int
+    hadamard: int = 0
 
 
-def sign_stream(seed: int, step: int, tensor: int) -> Stream:
+def sign_stream(seed: int, step: int, tensor: int, hadamard: int = 0) -> Stream:
     """The stream of the signs z.
 
-    seed     0..2^64-1
-    step     training steps done before this one, 0..2^32-1
-    tensor   `Tensor.stream`, the number given once when the model was loaded, 0..2^32-1
-    raises   ValueError outside these ranges
+    seed       0..2^64-1
+    step       training steps done before this one, 0..2^32-1
+    tensor     `Tensor.stream`, the number given once when the model was loaded, 0..2^32-1
+    hadamard   1 for orthogonal samples, 0 for independent ones
+    raises     ValueError outside these ranges
     """
-    return _stream(seed, SIGNS, step, tensor)
+    check_range("hadamard", hadamard, 2)
+    return _stream(seed, SIGNS, step, tensor)._replace(hadamard=hadamard)
 
 
 def rounding_stream(seed: int, step: int, tensor: int) -> Stream:
@@ -143,9 +154,25 @@ def fill_signs(stream: Stream, sample: int, first: int, z: NDArray[np.int8]) -> 
     """Fill z (n,) with the signs of the weights from `first` on."""
     begin, end = first // 32, (first + z.size + 31) // 32
     words = np.empty(end - begin, np.uint32)
-    fill_words(stream, sample, begin, words)
+    fill_words(stream, 0 if stream.hadamard else sample, begin, words)
+    if stream.hadamard:
+        words ^= walsh_word(sample, np.arange(begin, end).astype(np.uint32))
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     z[:] = 2 * bits[first - 32 * begin :][: z.size].astype(np.int8) - 1
+
+
+def walsh_word(row: int, index: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Bit b of the word for weights 32*index.. is the parity of popcount(row & (32*index + b)).
+
+    row     0..2^32-1; index beyond 2^27 changes nothing, since its weights are beyond every row
+    """
+    inside = np.uint32(0)
+    for bit, mask in enumerate(PARITY_MASKS):
+        inside ^= np.uint32(mask * (row >> bit & 1))
+    odd = index & np.uint32(row >> 5)
+    for shift in (16, 8, 4, 2, 1):
+        odd ^= odd >> np.uint32(shift)
+    return np.where(odd & 1, ~inside, inside)
 
 
 @twin

@@ -1,6 +1,8 @@
 """What a run leaves: its history, and the trained network as a graph of its own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +24,15 @@ class Result:
               "interrupted" by Ctrl-C, with what was done kept
     moved     how many codes were clipped to their rails at the start, by the names of tensors that
               had any
+    schedule  the schedule's `state_dict` at the end: its settings, and the cost table where it
+              goes by one
     """
 
     history: tuple[Epoch, ...]
     graph: Graph
     stopped: str
     moved: dict[str, int]
+    schedule: Mapping[str, Any]
 
     @property
     def accuracy(self) -> float:
@@ -47,7 +52,8 @@ class Result:
 
 def result_of(run: Run, stopped: str) -> Result:
     """What the run has come to."""
-    return Result(tuple(run.history), trained_graph(run), stopped, run.moved)
+    schedule = run.scheduler.state_dict()
+    return Result(tuple(run.history), trained_graph(run), stopped, run.moved, schedule)
 
 
 def trained_graph(run: Run) -> Graph:

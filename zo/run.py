@@ -7,13 +7,12 @@ import numpy as np
 
 from .batch import Source
 from .bias import rebase
-from .cost import Cost, Work, reused_step_cost, saturated_step_cost, step_cost
+from .cost import Cost, Work
 from .early_stopping import EarlyStopping
 from .evaluate import Evaluation, evaluate
 from .history import Epoch
 from .loss import CrossEntropy
-from .options import Options
-from .prng import shuffle
+from .options import Options, name_of
 from .recalibrate import recalibrate_logits, recalibrate_weights
 from .sampling import Draw
 from .schedule import Schedule
@@ -48,7 +47,7 @@ class Run:
     @property
     def steps_per_epoch(self) -> int:
         """Whole batches in the training images."""
-        return self.options.steps_per_epoch(len(self.train))
+        return self.options.steps_per_epoch(self.train.originals)
 
     @property
     def epoch(self) -> int:
@@ -75,15 +74,22 @@ class Run:
     def batches(self) -> Iterator[tuple[int, np.ndarray]]:
         """(steps done before, rows) of every step of the next epoch."""
         size, steps = self.options.batch, self.steps_per_epoch
-        order = shuffle(self.options.seed, self.epoch, len(self.train))
+        order = self.train.order(self.options.seed, self.epoch)
         for i in range(steps):
             yield self.epoch * steps + i, order[i * size : (i + 1) * size]
 
+    def draw(self, step: int) -> Draw:
+        """The samples of a step with so many done before it."""
+        hadamard = self.options.method.estimator == "hadamard"
+        return Draw(self.options.seed, step, self.scheduler.q, int(hadamard))
+
     def train_step(self, step: int, rows: np.ndarray) -> int:
         """One step; returns the batch's loss before it."""
-        draw = Draw(self.options.seed, step, self.scheduler.q)
+        draw = self.draw(step)
         loss = self.step(self.train.batch(rows), draw)
-        self.cost = self.cost.plus(self._step_cost(self.q))
+        self.cost = self.cost.plus(
+            self.work.step_cost(name_of(self.options.method.estimator), self.q)
+        )
         return loss
 
     def finish_epoch(self, train_loss: int, seconds: float) -> Epoch:
@@ -103,14 +109,6 @@ class Run:
         epoch = Epoch(number, q, *found[:3], train_loss, images, self.cost, seconds, events)
         self.history.append(epoch)
         return epoch
-
-    def _step_cost(self, q: int) -> Cost:
-        method = self.options.method
-        if method.perturbation == "saturate" and q:
-            return saturated_step_cost(self.work, q)
-        if self.step.head_alone:
-            return reused_step_cost(self.work, method.estimator, q)
-        return step_cost(self.work, method.estimator, q)
 
     def _recalibrate(self, found: Evaluation) -> tuple[str, ...]:
         """Double scales that have become too narrow; says which."""

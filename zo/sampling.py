@@ -27,15 +27,19 @@ LossNow = Callable[[], int]
 
 
 class Draw(NamedTuple):
-    """Which signs a step uses: seed, steps done before, samples."""
+    """Which signs a step uses: seed, steps done before, samples.
+
+    hadamard   1 where samples are orthogonal, else 0
+    """
 
     seed: int
     step: int
     q: int
+    hadamard: int = 0
 
     def stream(self, t: Trainable) -> Stream:
         """The stream of one tensor's signs."""
-        return sign_stream(self.seed, self.step, t.stream)
+        return sign_stream(self.seed, self.step, t.stream, self.hadamard)
 
 
 def one_sided_losses(tensors: Sequence[Trainable], loss: LossNow, draw: Draw) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""How many perturbations q an epoch uses: QScheduler and its simplest rivals.
+"""How many perturbations q an epoch uses: what a schedule is, and QScheduler.
 
 QScheduler raises q when the metric has not improved for `patience` epochs, as PyTorch's
 ReduceLROnPlateau lowers a rate. Decisions are made in integers and fractions, so they are the same
@@ -8,13 +8,13 @@ acts when it exceeds it), and thresholds are fractions of 1 (0.005 is half a poi
 Source: "QScheduler" (arXiv 2607.18802), whose threshold is not given: ours is 0.005.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, Protocol
 
+from .budget import Budget, RunShape
 from .fixed_point import round_half_up, rs
+from .ladder import at_least, factor_above_one, ladder_of, next_rung
 from .metric import Metric, exact_decimal, plateau, read_metric
 
 
@@ -40,7 +40,7 @@ class QScheduler:
     q0              samples at the start
     factor          q is multiplied by it, then rounded up to the ladder
     patience        epochs without a better metric until q rises, at least 1
-    q_max           q never exceeds it
+    q_max           q never exceeds it; a Budget becomes a number when a run begins
     threshold       by how much a metric must beat the best, see `Plateau`
     threshold_mode  "abs", "rel" or "se" (needs counts; no smoothing; threshold in standard errors)
     mode            "max" or "min"
@@ -57,7 +57,7 @@ class QScheduler:
         factor: float = 2.0,
         patience: int = 5,
         *,
-        q_max: int = 64,
+        q_max: int | Budget = 64,
         threshold: float = 0.005,
         threshold_mode: str = "abs",
         mode: str = "max",
@@ -65,8 +65,9 @@ class QScheduler:
         smoothing: float = 0.0,
         cooldown: int = 0,
     ) -> None:
-        self._rungs = _rungs(q0, q_max, ladder)
-        self._factor = _factor_above_one(factor)
+        self._ladder, self._q_max = ladder, q_max
+        self._rungs = () if isinstance(q_max, Budget) else ladder_of(q0, q_max, ladder)
+        self._factor = factor_above_one(factor)
         self._patience = at_least("patience", patience, 1)
         self._cooldown = at_least("cooldown", cooldown, 0)
         self._smoothing = _q15(smoothing)
@@ -75,7 +76,7 @@ class QScheduler:
             raise ValueError(
                 f"schedule: threshold_mode 'se' takes no smoothing, got {smoothing}; set either"
             )
-        self._q = q0
+        self._q = at_least("q0", q0, 1)
         self._best: Fraction | None = None
         self._level: int | None = None
         self._total = 0
@@ -89,7 +90,7 @@ class QScheduler:
 
     @property
     def rungs(self) -> tuple[int, ...]:
-        """Every q that may occur, ascending."""
+        """Every q that may occur, ascending; () before a Budget is known."""
         return self._rungs
 
     @property
@@ -101,6 +102,11 @@ class QScheduler:
     def bad_epochs(self) -> int:
         """Epochs since the last better metric or rise of q."""
         return self._bad_epochs
+
+    def start(self, shape: RunShape) -> None:
+        """Take q_max from a budget; ValueError where it does not reach q0."""
+        if isinstance(self._q_max, Budget):
+            self._rungs = ladder_of(self._q, self._q_max.q_max(shape, self._q), self._ladder)
 
     def step(self, metric: Metric) -> int:
         """Take an epoch's metric and return the q of the next epoch.
@@ -140,20 +146,7 @@ class QScheduler:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state_dict`; ValueError unless the settings are the same."""
-        expected = self.state_dict()
-        if set(state) != set(expected):
-            raise ValueError(
-                f"schedule: a state holds {', '.join(expected)}, got {', '.join(map(str, state))}"
-            )
-        for name, mine in expected["settings"].items():
-            saved = state["settings"].get(name)
-            if saved != mine:
-                raise ValueError(
-                    f"schedule: {name} must be as saved, {saved!r}, got {mine!r}; "
-                    "build the scheduler with the saved settings"
-                )
-        if state["q"] not in self._rungs:
-            raise ValueError(f"schedule: q must be one of {self._rungs}, got {state['q']!r}")
+        require_settings(self.state_dict(), state, self._rungs)
         self._q = int(state["q"])
         self._best = None if state["best"] is None else Fraction(*state["best"])
         self._level = None if state["level"] is None else int(state["level"])
@@ -202,93 +195,31 @@ class QScheduler:
     def _raise_q(self) -> None:
         if self._q == self._rungs[-1]:
             return
-        wanted = self._factor * self._q
-        self._q = self._rungs[min(bisect_left(self._rungs, wanted), len(self._rungs) - 1)]
+        self._q = next_rung(self._rungs, self._q, self._factor)
         self._cooling = self._cooldown
 
 
-class Constant:
-    """The same q in every epoch."""
+def require_settings(
+    mine: Mapping[str, Any], state: Mapping[str, Any], rungs: Sequence[int]
+) -> None:
+    """ValueError unless a saved state is of this kind of schedule, with the same settings.
 
-    def __init__(self, q: int) -> None:
-        self.q = at_least("q", q, 1)
-        self.rungs: tuple[int, ...] = (self.q,)
-
-    def step(self, metric: Metric) -> int:
-        """q, whatever the metric is."""
-        return self.q
-
-    def state_dict(self) -> dict[str, Any]:
-        """The q, to be checked on loading."""
-        return {"q": self.q}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Raise ValueError unless the state is of the same q."""
-        if dict(state) != self.state_dict():
-            raise ValueError(f"schedule: must be as saved, {dict(state)}, got constant q {self.q}")
-
-
-class Declared:
-    """q by epoch: {0: 8, 20: 16, 50: 64} is 8 in epochs 0-19, 16 in 20-49, 64 from then on."""
-
-    def __init__(self, plan: Mapping[int, int]) -> None:
-        if 0 not in plan:
-            raise ValueError(f"schedule: a plan must say q for epoch 0, got {dict(plan)}")
-        self._epochs = sorted(at_least("epoch", epoch, 0) for epoch in plan)
-        self._plan = [at_least("q", plan[epoch], 1) for epoch in self._epochs]
-        self._epoch = 0
-
-    @property
-    def q(self) -> int:
-        """The present number of samples."""
-        return self._plan[bisect_right(self._epochs, self._epoch) - 1]
-
-    @property
-    def rungs(self) -> tuple[int, ...]:
-        """Every q of the plan, ascending."""
-        return tuple(sorted(set(self._plan)))
-
-    def step(self, metric: Metric) -> int:
-        """The q of the next epoch, whatever the metric is."""
-        self._epoch += 1
-        return self.q
-
-    def state_dict(self) -> dict[str, Any]:
-        """The plan and how many epochs are done."""
-        return {"epochs": self._epochs, "plan": self._plan, "epoch": self._epoch}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue; ValueError unless the state is of the same plan."""
-        mine = self.state_dict()
-        if set(state) != set(mine) or any(state[key] != mine[key] for key in ("epochs", "plan")):
-            raise ValueError(f"schedule: the plan must be as saved, {dict(state)}, got {mine}")
-        self._epoch = at_least("epoch", state["epoch"], 0)
-
-
-def at_least(name: str, value: int, least: int) -> int:
-    """The value if it is an integer of at least `least`; ValueError if not."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"schedule: {name} must be an integer of at least {least}, got {value!r}")
-    return int(value)
-
-
-def _rungs(q0: int, q_max: int, ladder: Sequence[int] | None) -> tuple[int, ...]:
-    at_least("q0", q0, 1)
-    at_least("q_max", q_max, q0)
-    if ladder is None:
-        powers = (1 << i for i in range(q_max.bit_length()))
-        return tuple(sorted({q0, *(p for p in powers if q0 < p < q_max), q_max}))
-    steps = list(ladder)
-    if steps != sorted(set(steps)) or q0 not in steps:
-        raise ValueError(f"schedule: ladder must ascend and hold q0 = {q0}, got {steps}")
-    return tuple(int(q) for q in steps if q0 <= q <= q_max)
-
-
-def _factor_above_one(factor: float) -> Fraction:
-    exact = exact_decimal("factor", factor)
-    if exact <= 1:
-        raise ValueError(f"schedule: factor must be above 1, got {factor!r}")
-    return exact
+    mine    the present `state_dict`, with its "settings" and "q"
+    rungs   every q that may occur
+    """
+    if set(state) != set(mine):
+        raise ValueError(
+            f"schedule: a state holds {', '.join(mine)}, got {', '.join(map(str, state))}"
+        )
+    for name, value in mine["settings"].items():
+        saved = state["settings"].get(name)
+        if saved != value:
+            raise ValueError(
+                f"schedule: {name} must be as saved, {saved!r}, got {value!r}; "
+                "build the scheduler with the saved settings"
+            )
+    if state["q"] not in rungs:
+        raise ValueError(f"schedule: q must be one of {tuple(rungs)}, got {state['q']!r}")
 
 
 def _q15(smoothing: float) -> int:

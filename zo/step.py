@@ -6,6 +6,7 @@ Tensors trained by zeroth order are perturbed together; the head's exact gradien
 unperturbed codes. All updates happen at the end.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +18,17 @@ from .batch import Batch, Outputs
 from .classifier import Classifier
 from .estimate import (
     Estimate,
+    UserEstimator,
     accumulate,
     accumulate_saturated,
+    add_halves,
     central,
     centred,
     one_sided,
     sign,
+    user_estimate,
 )
+from .evidence import Evidence, Watcher
 from .exact_head import doubled_scale, head_error, head_gradient
 from .fixed_point import Ratio
 from .loss import CrossEntropy, Loss
@@ -52,6 +57,7 @@ class Step:
     rates        by tensor name
     classifier   the graph's head, or None
     head_alone   take the losses of the head's weights from a matrix of signs
+    watcher      is shown the evidence of every step that perturbs, or None
     """
 
     session: Session
@@ -61,6 +67,7 @@ class Step:
     classifier: Classifier | None
     loss: Loss
     head_alone: bool
+    watcher: Watcher | None = None
 
     def __call__(self, batch: Batch, draw: Draw) -> int:
         """Train on one batch; returns its loss before the step, summed over the images.
@@ -69,7 +76,7 @@ class Step:
         `central` does without the unperturbed loss, and returns the mean of its own.
         """
         gradients: dict[str, Gradient] = {}
-        base = 0
+        base, losses, sums = 0, None, np.zeros(2, np.int64)
         if self.group.exact or self.method.estimator != "central":
             outputs = batch.forward()
             base = int(self.loss(outputs.logits, batch.labels))
@@ -77,11 +84,16 @@ class Step:
         if self.group.perturbed:
             losses = self.sample_losses(batch, draw)
             for t in self.group.perturbed:
-                gradients[t.name] = self.estimated_gradient(t, base, losses, batch, draw)
-            if self.method.estimator == "central" and not self.group.exact:
-                base = int(losses.sum()) // losses.size
-        for t in self.group.tensors:
-            self.update(t, gradients[t.name], draw)
+                found = _estimate(self.method.estimator, base, losses, t.k, len(batch.labels))
+                gradients[t.name] = self.estimated_gradient(t, found, draw)
+                if self.watcher is not None and self.watcher.wants_halves:
+                    half = self._sum_of_signs(t, found.c[: found.c.size // 2], draw)
+                    add_halves(half, gradients[t.name][0], sums)
+        changed = {t.name: self.update(t, gradients[t.name], draw) for t in self.group.tensors}
+        if self.watcher is not None and losses is not None:
+            self.watcher.observe(self._evidence(base, losses, changed, sums))
+        if self.method.estimator == "central" and losses is not None and not self.group.exact:
+            return int(losses.sum()) // losses.size
         return base
 
     def sample_losses(self, batch: Batch, draw: Draw) -> NDArray[np.int64]:
@@ -98,19 +110,11 @@ class Step:
             return central_losses(self.group.perturbed, loss, draw)
         return one_sided_losses(self.group.perturbed, loss, draw)
 
-    def estimated_gradient(
-        self, t: Trainable, base: int, losses: NDArray[np.int64], batch: Batch, draw: Draw
-    ) -> Gradient:
+    def estimated_gradient(self, t: Trainable, found: Estimate, draw: Draw) -> Gradient:
         """sum_i c_i*z_i of one tensor, and the scale that divides it by its denominator."""
-        found = _estimate(self.method.estimator, base, losses, t.k, len(batch.labels))
-        gradient = np.zeros(t.state.codes.size, np.int64)
-        den = found.den
-        if self.method.perturbation == "saturate":
-            accumulate_saturated(gradient, found.c, t.state.codes, t.k, draw.stream(t))
-            den *= t.k
-        else:
-            accumulate(gradient, found.c, draw.stream(t))
-        return gradient, gradient_scale(den, t.state.doublings.size)
+        den = found.den * t.k if self.method.perturbation == "saturate" else found.den
+        scale = gradient_scale(den, t.state.doublings.size)
+        return self._sum_of_signs(t, found.c, draw), scale
 
     def exact_gradients(self, batch: Batch, outputs: Outputs) -> dict[str, Gradient]:
         """Gradient and scale of the head's weights and bias, as far as they are trained so."""
@@ -131,11 +135,41 @@ class Step:
             found[t.name] = gradient, scale
         return found
 
-    def update(self, t: Trainable, gradient: Gradient, draw: Draw) -> None:
-        """New codes of one tensor, brought into effect."""
+    def update(self, t: Trainable, gradient: Gradient, draw: Draw) -> int:
+        """New codes of one tensor, brought into effect; returns how many changed."""
         rate = self.rates[t.name].at(draw.q, draw.step)
-        update(t.state, *gradient, rate, t.rule, rounding_stream(draw.seed, draw.step, t.stream))
+        stream = rounding_stream(draw.seed, draw.step, t.stream)
+        changed = update(t.state, *gradient, rate, t.rule, stream)
         t.write()
+        return changed
+
+    def _sum_of_signs(self, t: Trainable, c: NDArray[np.int64], draw: Draw) -> NDArray[np.int64]:
+        """sum_i c_i*z_i over the first samples; of the steps really taken where codes saturate."""
+        gradient = np.zeros(t.state.codes.size, np.int64)
+        if self.method.perturbation == "saturate":
+            accumulate_saturated(gradient, c, t.state.codes, t.k, draw.stream(t))
+        else:
+            accumulate(gradient, c, draw.stream(t))
+        return gradient
+
+    def _evidence(
+        self,
+        base: int,
+        losses: NDArray[np.int64],
+        changed: Mapping[str, int],
+        halves: NDArray[np.int64],
+    ) -> Evidence:
+        """What the step shows; codes of the exact gradient do not count."""
+        perturbed = self.group.perturbed
+        if self.method.estimator == "central":
+            base, losses = 0, losses[0] - losses[1]
+        return Evidence(
+            base,
+            losses,
+            sum(changed[t.name] for t in perturbed),
+            sum(t.state.codes.size for t in perturbed),
+            *(int(s) for s in halves),
+        )
 
     def _head_losses(
         self, batch: Batch, features: NDArray[np.int8], draw: Draw
@@ -150,9 +184,12 @@ class Step:
 
 
 def _estimate(
-    estimator: str, base: int, losses: NDArray[np.int64], k: int, images: int
+    estimator: str | UserEstimator, base: int, losses: NDArray[np.int64], k: int, images: int
 ) -> Estimate:
     if estimator == "central":
         return central(losses[0], losses[1], k, images)
-    one_loss_each = {"one_sided": one_sided, "centred": centred, "sign": sign}
+    if not isinstance(estimator, str):
+        return user_estimate(estimator, base, losses, k, images)
+    one_loss_each = {"one_sided": one_sided, "centred": centred, "sign": sign,
+                     "hadamard": one_sided}  # fmt: skip
     return one_loss_each[estimator](base, losses, k, images)

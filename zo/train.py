@@ -53,19 +53,19 @@ def train(
     checkpoint = None if options.checkpoint is None else Checkpoint(options.checkpoint, run)
     if not (checkpoint is not None and options.resume and checkpoint.resume()):
         run.start()
-    _tell(run)
-    return result_of(run, _epochs(run, checkpoint))
+    tell(run)
+    return result_of(run, run_epochs(run, checkpoint))
 
 
-def _epochs(run: Run, checkpoint: Checkpoint | None) -> str:
-    """Train until there is a reason to stop; returns it."""
+def run_epochs(run: Run, checkpoint: Checkpoint | None) -> str:
+    """Train a run that has been started until there is a reason to stop; returns it."""
     with interruptible() as interrupted:
         while not (run.done or run.stagnates):
             if not _one_epoch(run, interrupted):
                 return "interrupted"
             if checkpoint is not None:
                 checkpoint.save()
-            _tell(run)
+            tell(run)
         if interrupted():
             return "interrupted"
     return "stagnant" if run.stagnates and not run.done else "epochs"
@@ -86,6 +86,7 @@ def _one_epoch(run: Run, interrupted: Callable[[], bool]) -> bool:
     return True
 
 
-def _tell(run: Run) -> None:
+def tell(run: Run) -> None:
+    """Show the last epoch to the hook."""
     if run.options.hooks.on_epoch is not None:
         run.options.hooks.on_epoch(run.history[-1])

@@ -17,7 +17,7 @@ from .bias import BiasCodes, bias_codes, write_bias
 from .classifier import Classifier
 from .exact_head import head_scale
 from .fixed_point import Ratio
-from .options import Method
+from .options import Method, name_of
 from .perturb import FULL_RANGE, clip_to_rails, rails
 from .update import State, UpdateRule, new_state
 
@@ -157,7 +157,10 @@ def _rule(method: Method, name: str) -> UpdateRule:
     """The method's rule in integers: momentum in Q15, threshold in 2^-16 code."""
     between = FULL_RANGE if method.perturbation == "saturate" else rails(method.k_of(name))
     beta = min(round(method.momentum * 32768), 32767)
-    return UpdateRule(method.rule, between, beta, round(method.threshold * 65536))
+    threshold = round(method.threshold * 65536)
+    if isinstance(method.rule, str):
+        return UpdateRule(method.rule, between, beta, threshold)
+    return UpdateRule(name_of(method.rule), between, beta, threshold, method.rule)
 
 
 def _user(graph: Graph, name: str) -> Node:

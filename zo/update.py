@@ -13,6 +13,7 @@ Error feedback makes w and r together a 24-bit master weight; V is clamped to th
 there. Every rounding is `fixed_point.rs`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +28,11 @@ from .twins import twin
 
 FRACTION_BITS = 8
 RULES = ("error_feedback", "nearest", "stochastic", "threshold", "sign")
+
+
+UserRule = Callable[[NDArray[np.int8], NDArray[np.int64]], NDArray[np.integer]]
+"""(codes (n,), u (n,) in 2^-16 code, to be taken away) -> new codes (n,), clamped to the rails
+afterwards. It must not change its arguments."""
 
 
 class State(NamedTuple):
@@ -50,19 +56,21 @@ class State(NamedTuple):
 class UpdateRule:
     """How a gradient changes codes.
 
-    name        one of RULES
+    name        one of RULES, or that of a function
     rails       clamp of the codes, from `perturb.rails(k)`
     beta        momentum in Q15, 0..32767; 0 turns it off and saves its buffer
     threshold   of rule "threshold", in 2^-16 code, above 0
+    function    a user's rule, else None
     """
 
     name: str
     rails: Rails
     beta: int = 29491
     threshold: int = 1 << 15
+    function: UserRule | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in RULES:
+        if self.name not in RULES and self.function is None:
             raise ValueError(f"update: rule must be one of {', '.join(RULES)}, got {self.name!r}")
         if not 0 <= self.beta < 1 << 15:
             raise ValueError(f"update: beta must be 0..32767 (Q15), got {self.beta}")
@@ -121,6 +129,8 @@ def update(
     add_momentum(momentum, gradient, scale, rule.beta, state.inner)
     rate = Ratio(rate.multiplier, rate.right_shift + 2 * state.doublings)
     codes, inner, between = state.codes, state.inner, rule.rails
+    if rule.function is not None:
+        return _by_function(codes, _times(momentum, rate, inner), rule)
     if rule.name == "error_feedback":
         return error_feedback(codes, state.residual, momentum, rate, between, inner)
     if rule.name == "nearest":
@@ -130,6 +140,17 @@ def update(
         return stochastic(codes, momentum, rate, between, inner, words)
     least = rule.threshold if rule.name == "threshold" else 1
     return threshold(codes, momentum, rate, between, inner, least)
+
+
+def _by_function(codes: NDArray[np.int8], u: NDArray[np.int64], rule: UpdateRule) -> int:
+    """codes (n,) = clamp of what the user's rule makes of them; returns how many changed."""
+    assert rule.function is not None
+    new = np.asarray(rule.function(codes.copy(), u))
+    if not np.issubdtype(new.dtype, np.integer) or new.shape != codes.shape:
+        raise TypeError(
+            f"{rule.name}: new codes must be integers {codes.shape}, got {new.dtype} {new.shape}"
+        )
+    return _store(codes, np.clip(new.astype(np.int64), *rule.rails))
 
 
 @twin

@@ -1,10 +1,9 @@
 """A report as one HTML page: no script, no file or address beside it, readable light and dark."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from .. import __version__
+from ..page import figures, image, page
 from ..plurals import counted
 from .figures import Figures
 from .gate import Excess, Limit
@@ -16,7 +15,6 @@ from .table import few, number, verdict_lines, where
 
 SHOWN = 12
 """Departures that are shown in full before a click."""
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 SMALLEST, LARGEST, TALLEST = 4, 26, 208
 """Pixels of a map's cell at least and at most; of a map's side, where the cells allow it."""
 STRIP_ROWS, STRIP_HEIGHT, WIDEST_STRIP = 4, 20, 768
@@ -25,23 +23,15 @@ STRIP_ROWS, STRIP_HEIGHT, WIDEST_STRIP = 4, 20, 768
 
 def html(report: Report, gate: tuple[Limit, ...] = (), stopped: Sequence[Excess] = ()) -> str:
     """The page."""
-    lines = (
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(_title(report))}</title>",
-        f"<style>{STYLE}</style></head><body><main>",
+    body = (
         *_top(report, gate, stopped),
         *_chain(report),
         *_departures(report),
         *_table(report),
         *_others(report),
         *_remarks(report),
-        f'<p class="soft small">npusim {__version__}</p>',
-        "</main></body></html>",
     )
-    return "\n".join(lines) + "\n"
+    return page(_title(report), body, STYLE)
 
 
 def _title(report: Report) -> str:
@@ -160,9 +150,8 @@ def _figures(tensor: Judged, judged_from: str) -> Iterator[str]:
         "rmse": f"{shown.rmse:.3g}",
         "mae": f"{shown.mae:.3g}",
     }
-    pairs = "".join(f"<div><dt>{k}</dt><dd>{escape(v)}</dd></div>" for k, v in cells.items())
     whose = judged_from if tensor.verdict == DEPARTS else ""
-    yield f'<dl class="figures">{pairs}</dl>'
+    yield figures(cells.items())
     if whose:
         yield f'<p class="soft small">Judged from {escape(whose)}.</p>'
 
@@ -173,13 +162,11 @@ def _picture(picture: Map) -> str:
     widest = WIDEST_STRIP if strip else TALLEST
     width = max(SMALLEST, min(widest // columns, LARGEST))
     height = STRIP_HEIGHT if strip else max(SMALLEST, min(TALLEST // rows, LARGEST))
-    data = b64encode(png(picture)).decode()
     ends = f"{picture.title} 0 .. {columns - 1}" if rows == 1 else picture.title
     caption = f"{ends}; strongest: {picture.magnitude.max():.3g} on average"
-    return (f'<figure><img class="map" width="{columns * width}" height="{rows * height}" '
-            f'alt="differences by {escape(caption)}" '
-            f'src="data:image/png;base64,{data}"><figcaption>{escape(caption)}</figcaption>'
-            "</figure>")  # fmt: skip
+    size = f'class="map" width="{columns * width}" height="{rows * height}"'
+    drawn = image(png(picture), f"differences by {caption}", size)
+    return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def _histogram(bars: Sequence[Bar]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..check import LAYOUTS
-from ..graph import Graph, ModelError
+from ..graph import Graph, ModelError, Tensor
 from ..neural_art.settle import settle
 from ..profiles import find_profile
 from ..resize import resize
@@ -45,7 +45,7 @@ def load(
     if layout not in (None, *LAYOUTS):
         raise ValueError(f"layout: must be NHWC or NCHW, got {layout!r}")
     data, name = files.read(path), Path(path).name
-    graph = _parser(data, name)(data, name)
+    graph = parse(data, name)
     if layout == "NHWC" and graph.layout == "NCHW":
         raise ModelError(f"{name}: layout must be NCHW, as the model says, got NHWC; leave it out")
     graph = replace(graph, profile=profile or graph.profile, layout=layout or graph.layout)
@@ -73,18 +73,47 @@ def save(graph: Graph, path: str | Path) -> None:
     h5.save(graph, path)
 
 
+def parse(data: bytes, name: str) -> Graph:
+    """The graph in the bytes of a file, checked; `name` is for messages.
+
+    raises   ModelError `file: node or tensor: rule, got value; remedy`
+    """
+    return _parser(data, name)(data, name)
+
+
+def patch_tflite(data: bytes, name: str, tensors: Mapping[str, Tensor]) -> bytes:
+    """The bytes of a .tflite file with other constants and quantisation parameters.
+
+    data      of a file that `load` takes
+    name      of the file, for messages
+    tensors   name in the file's graph -> the tensor as it is to be, of the same shape and type; of
+              an activation the quantisation
+    returns   as many bytes; those of other things are unchanged
+    raises    ModelError where the file has no room for a tensor, or shares its bytes with another
+    """
+    reader = _reader("tflite_patch", name, "tflite flatbuffers")
+    graph = parse(data, name)
+    # a tensor's stream is its number in the file it was read from
+    numbered = {graph.tensor(old).stream: new for old, new in tensors.items()}
+    try:
+        return reader.patched(data, numbered)
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from error
+
+
 def _parser(data: bytes, name: str) -> Callable[[bytes, str], Graph]:
     """The function that reads files with this content."""
     if data[4:8] == b"TFL3":
-        return _imported("tflite", name, "tflite flatbuffers")
+        return _reader("tflite", name, "tflite flatbuffers").parse
     if data.startswith(b"\x89HDF\r\n\x1a\n"):
-        return _imported("h5", name, "h5py")
+        return _reader("h5", name, "h5py").parse
     raise ModelError(f"{name}: must be a .tflite or npusim .h5 file, got {_kind(data)}")
 
 
-def _imported(module: str, name: str, packages: str) -> Callable[[bytes, str], Graph]:
+def _reader(module: str, name: str, packages: str) -> Any:
+    """The module that reads the files of a format."""
     try:
-        return import_module(f".{module}", __name__).parse
+        return import_module(f".{module}", __name__)
     except ModuleNotFoundError as error:
         raise ModelError(
             f"{name}: reading it needs the packages {packages}, got {error}; pip install {packages}"

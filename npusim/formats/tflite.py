@@ -52,7 +52,8 @@ def parse(data: bytes, file_name: str) -> Graph:
     """As `load`, from the bytes of a file."""
     file_name = printable(os.fsencode(file_name))
     try:
-        model, subgraph = _open(data)
+        model = model_of(data)
+        subgraph = model.Subgraphs(0)
         operators = _operators(model, subgraph)
         graph = _graph(subgraph, TensorTable(model, subgraph), operators, Path(file_name).stem)
         if model.SubgraphsLength() > 1:
@@ -83,8 +84,11 @@ def image_layout(graph: Graph) -> str:
     return "NCHW" if turned and all(turned) else "NHWC"
 
 
-def _open(data: bytes) -> tuple[tflite.Model, tflite.SubGraph]:
-    """The verified model and its main subgraph."""
+def model_of(data: bytes) -> tflite.Model:
+    """The model in the bytes of a file, verified.
+
+    raises   ModelError
+    """
     if data[4:8] != IDENTIFIER:
         raise ModelError(f"model: identifier must be {IDENTIFIER.decode()}, got {data[4:8]!r}")
     verify(data, schema.MODEL, root(data))
@@ -93,7 +97,7 @@ def _open(data: bytes) -> tuple[tflite.Model, tflite.SubGraph]:
         raise ModelError(f"model: schema version must be {SCHEMA_VERSION}, got {model.Version()}")
     if model.SubgraphsLength() == 0:
         raise ModelError("model: must have a subgraph, got none")
-    return model, model.Subgraphs(0)
+    return model
 
 
 def _operators(model: tflite.Model, subgraph: tflite.SubGraph) -> list[Operator]:

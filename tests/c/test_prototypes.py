@@ -10,7 +10,7 @@ import pytest
 
 import zo
 from c.headers import read_headers
-from zo import estimate, metric, options, prng, rate, update
+from zo import estimate, evidence, metric, options, prng, rate, update
 
 HEADERS = [path for path in zo.c_sources() if path.suffix == ".h" and "_mve" not in path.stem]
 DECLARED = read_headers(HEADERS)
@@ -25,7 +25,7 @@ MODULES = {
 # are first asked for, and makes a session and a run of what its loop is given
 C_ONLY = {
     "zo_outer_product_part", "zo_update_part", "zo_clamp", "zo_floor_divide", "zo_source_keep",
-    "zo_train", "zo_train_epoch",
+    "zo_train", "zo_train_epoch", "zo_product_exceeds", "zo_sign_words",
 }  # fmt: skip
 # NumPy functions with no namesake: inside zo_shuffle, and for the matrix of signs of a laptop
 PYTHON_ONLY = {"swap_down", "fill_sign_block"}
@@ -39,6 +39,7 @@ NARROWER = {
 # fields of one side alone: tables and memory C must be given, names and scales only Python needs
 FIELDS = {
     "zo_cross_entropy": {"log"},
+    "zo_update_rule": {"function"},
     "zo_rates": {"rungs", "cosine"},
     "zo_trainable": {"rates", "original", "name", "node", "scales"},
     "zo_batch": {"context", "features"},
@@ -58,13 +59,14 @@ FIELDS = {
     },
     "zo_hooks": {"context"},
     "zo_run": {
-        "scaled", "logit_shift", "hooks", "seed", "epochs", "batch", "order", "epoch",
+        "scaled", "logit_shift", "declared", "gate", "hooks", "seed", "epochs", "batch", "order",
+        "epoch",
         "options", "work", "moved", "cost", "history",
     },
 }  # fmt: skip
 # not a class in Python: a fraction, counts, callables, memory, and a class with private fields
-PLAIN = {"zo_fraction", "zo_metric", "zo_loss_now", "zo_user_loss", "zo_q_scheduler", "zo_network",
-         "zo_batch_memory", "zo_scaled"}  # fmt: skip
+PLAIN = {"zo_fraction", "zo_metric", "zo_loss_now", "zo_user_loss", "zo_q_scheduler", "zo_declared",
+         "zo_gate", "zo_network", "zo_batch_memory", "zo_scaled"}  # fmt: skip
 # C has one of those that a protocol of Python admits
 IMPLEMENTATION = {"zo_loss": "zo_cross_entropy"}
 
@@ -207,6 +209,7 @@ def test_structs_have_the_fields_of_the_class(name):
         ("perturbation", options.PERTURBATIONS),
         ("rule", update.RULES),
         ("threshold", metric.THRESHOLD_MODES),
+        ("measure", evidence.MEASURES),
         ("decay", rate.DECAYS),
         ("purpose", ("signs", "rounding", "shuffling", "augmentation")),
     ],

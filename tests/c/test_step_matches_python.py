@@ -32,6 +32,7 @@ RUNS = {
     "threshold": (HEAD, {"rule": "threshold", "decay": "constant"}),
     "sign": (HEAD, {"rule": "sign", "lr_scaling": "none"}),
     "signs of differences": (HEAD, {"estimator": "sign", "lr": 0.01}),
+    "hadamard": (HEAD, {"estimator": "hadamard", "k": 3}, 5),
     "errors": (HEAD, {"loss": ErrorCount(10), "k": 2}),
     "exact": (HEAD, {"exact_head": True}),
     "below": (BELOW, {}),

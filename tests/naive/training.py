@@ -47,6 +47,12 @@ def signs(seed: int, step: int, sample: int, tensor: int, n: int) -> list[int]:
     return [1 if words[i // 32] // 2 ** (i % 32) % 2 else -1 for i in range(n)]
 
 
+def hadamard(seed: int, step: int, row: int, tensor: int, n: int) -> list[int]:
+    """Row of a Hadamard matrix, its columns turned by the signs of sample 0."""
+    columns = signs(seed, step, 0, tensor, n)
+    return [z * (-1) ** (row & i).bit_count() for i, z in enumerate(columns)]
+
+
 def shuffle(seed: int, epoch: int, n: int) -> list[int]:
     """Fisher-Yates from the end."""
     order = list(range(n))
@@ -183,11 +189,12 @@ def training_step(
     rates      per tensor and channel (Lt, Ls), decay included and doublings not
     """
     base, losses = evaluate(), []
+    draw = hadamard if settings.estimator == "hadamard" else signs
     for sample in range(q):
         for direction in (1, -1) if settings.estimator == "central" else (1,):
             before = [tensor.codes for tensor in tensors]
             for tensor in tensors:
-                z = signs(settings.seed, step, sample, tensor.stream, len(tensor.codes))
+                z = draw(settings.seed, step, sample, tensor.stream, len(tensor.codes))
                 tensor.codes = perturb(tensor.codes, direction * settings.k, z)
             losses.append(evaluate())
             for tensor, codes in zip(tensors, before, strict=True):
@@ -195,7 +202,7 @@ def training_step(
     c, den = coefficients(settings.estimator, base, losses, settings.k, settings.batch)
     for tensor, rate in zip(tensors, rates, strict=True):
         n = len(tensor.codes)
-        rows = [signs(settings.seed, step, sample, tensor.stream, n) for sample in range(q)]
+        rows = [draw(settings.seed, step, sample, tensor.stream, n) for sample in range(q)]
         gradient = [sum(c[i] * rows[i][w] for i in range(q)) for w in range(n)]
         update(tensor, scaled_gradient(gradient, den), rate, settings, step)
     return c

@@ -1,7 +1,6 @@
 """Checkpoints: a run that was killed goes on to the same bits; damage and changes are refused."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from training_tasks import digits_task, head_task
+from training_tasks import digits_task, head_task, interrupt_after
 
 import zo
 from npusim import Session
@@ -54,14 +53,6 @@ def history(result):
     return [(*e[:8], e.events) for e in result.history]
 
 
-def interrupt_after(steps):
-    def press(done, total):
-        if done == steps:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    return zo.Hooks(on_step=press)
-
-
 @pytest.mark.usefixtures("isa")
 def test_resumed_run_ends_with_the_same_bits(tmp_path):
     whole, _ = run(tmp_path / "whole")
@@ -95,24 +86,54 @@ from pathlib import Path
 sys.path[:0] = sys.argv[2:]
 import zo
 from test_checkpoint import run
-run(Path(sys.argv[1]), hooks=zo.Hooks(on_step=lambda *done: time.sleep(0.01)))
+
+def tell(done, total):
+    print(done, flush=True)
+    time.sleep(0.01)
+
+run(Path(sys.argv[1]), hooks=zo.Hooks(on_step=tell))
 """
 
 
-def test_killed_run_goes_on_to_the_same_bits(tmp_path):
-    whole, _ = run(tmp_path / "whole")
-    killed = tmp_path / "killed"
-    arguments = [sys.executable, "-c", PROGRAM, str(killed), str(TESTS), str(TESTS / "zo")]
-    with subprocess.Popen(arguments) as process:
-        deadline = time.monotonic() + 120
-        while not (killed / "run.npz").exists() and time.monotonic() < deadline:
-            time.sleep(0.002)
-        time.sleep(0.015)
+def kill_somewhere(folder, random):
+    """Go on with the run in another process, and kill it within a few steps or on its way to disk.
+
+    returns   whether the process was still at work
+    """
+    arguments = [sys.executable, "-c", PROGRAM, str(folder), str(TESTS), str(TESTS / "zo")]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
+        for _ in range(random.integers(1, 15)):
+            if not process.stdout.readline():
+                break
+        time.sleep(random.uniform(0, 0.015))
         process.kill()
-    assert process.returncode == -signal.SIGKILL
-    resumed, _ = run(killed)
-    assert history(resumed) == history(whole)
-    assert state(killed) == state(tmp_path / "whole")
+    assert process.returncode in (0, -signal.SIGKILL)
+    return process.returncode != 0
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.full)])
+def test_killed_runs_go_on_to_the_same_bits(tmp_path, kills):
+    whole, _ = run(tmp_path / "whole")
+    random, runs = np.random.default_rng(kills), 0
+    while kills:
+        runs += 1
+        killed = tmp_path / f"killed {runs}"
+        while kills and kill_somewhere(killed, random):
+            kills -= 1
+        resumed, _ = run(killed)
+        assert history(resumed) == history(whole)
+        assert state(killed) == state(tmp_path / "whole")
+        assert [path.name for path in killed.iterdir()] == ["run.npz"]
+
+
+def test_what_a_killed_process_left_goes_with_the_next_save(tmp_path):
+    run(tmp_path, epochs=1)
+    litter = tmp_path / ".run.npz.0123456789abcdef.part"
+    others = tmp_path / ".other.npz.0123456789abcdef.part"
+    for path in (litter, others):
+        path.write_bytes(b"half")
+    run(tmp_path, resume=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [others.name, "run.npz"]
 
 
 def test_finished_run_is_not_trained_again(tmp_path):

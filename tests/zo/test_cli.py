@@ -31,7 +31,7 @@ def test_train_writes_what_evaluate_repeats(zo_command, inverted_digits, tmp_pat
     code, out, err = train(zo_command, inverted_digits, folder, "--q", 4)
     assert (code, err) == (0, "")
     assert sorted(p.name for p in folder.iterdir()) == [
-        "checkpoint.npz", "curves.png", "history.csv", "model.h5",
+        "checkpoint.npz", "curves.png", "history.csv", "history.jsonl", "model.h5",
     ]  # fmt: skip
     assert out.splitlines()[0].startswith("epoch   0          accuracy 0.")
     assert "q            4 from epoch 1\n" in out

@@ -90,3 +90,14 @@ def test_given_rates_come_first():
     run = prepared(task, ("head", "head/bias"), lr={"head/bias": 0.5})
     assert_rate(run, "head/bias", 0.5)
     assert_rate(run, "head", 0.006 * 4 / mean_square_norm(task))
+
+
+def test_a_given_rate_is_for_the_first_epoch_of_a_falling_q():
+    task = head_task(seed=1)
+    session = Session(task.graph, trainable=["head"])
+    options = zo.Options(batch=8, method=zo.Method(lr=0.01))
+    run = prepare(session, task.train, task.validation, zo.Declared({0: 16, 1: 4}), options)
+    first = LearningRate(0.01).rates(run.step.group.tensors[0].scales, (4, 16), 16, 360)
+    for q in (4, 16):
+        found, expected = run.step.rates["head"].pairs[q], first.pairs[q]
+        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))

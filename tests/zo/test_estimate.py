@@ -164,7 +164,8 @@ def test_range_bounds_every_sum_of_coefficients(estimator, q):
             if estimator == "central":
                 c = estimate.central(losses, bound - losses, 1, 1).c
             else:
-                c = getattr(estimate, estimator)(base, losses, 1, 1).c
+                formula = "one_sided" if estimator == "hadamard" else estimator
+                c = getattr(estimate, formula)(base, losses, 1, 1).c
             worst = max(worst, int(np.abs(c).sum()))
     proved = q * bound * (q if estimator == "centred" else 2) // 2
 
@@ -189,6 +190,24 @@ def test_range_accepts_the_usual_and_rejects_the_rest():
     with pytest.raises(ValueError, match="for centred with q = 2048"):
         estimate.check_range("centred", 2048, 2**25)
     with pytest.raises(
-        ValueError, match="must be one of one_sided, centred, central, sign, got 'spsa'"
+        ValueError, match="must be one of one_sided, centred, central, sign, hadamard, got 'spsa'"
     ):
         estimate.check_range("spsa", 1, 1)
+
+
+@pytest.mark.usefixtures("isa")
+@pytest.mark.parametrize("n", [64, 256])
+def test_as_many_hadamard_rows_as_weights_give_a_linear_loss_its_gradient(n):
+    slope = np.random.default_rng(n).integers(-1000, 1000, n)
+    stream = prng.sign_stream(3, 9, 5, hadamard=1)
+    rows = prng.sign_block(stream, 0, n, n).astype(np.int64)
+    gradient = np.zeros(n, np.int64)
+    estimate.accumulate(gradient, rows @ slope, stream)
+    assert (gradient == n * slope).all()
+
+
+def test_hadamard_rows_must_not_repeat():
+    estimate.check_rows("hadamard", 1024, 600)
+    estimate.check_rows("one_sided", 4096, 600)
+    with pytest.raises(ValueError, match="must have q of 1024 at most for 600 weights"):
+        estimate.check_rows("hadamard", 1025, 600)

@@ -29,8 +29,17 @@ RUNS = {
     "central": (HEAD, {"estimator": "central", "k": 2, "decay": "constant"}),
     "paper": (HEAD, {"lr_scaling": "none", "space": "integer", "recalibrate": False}),
     "stochastic": (HEAD, {"rule": "stochastic", "lr": 0.05}),
+    "hadamard": (HEAD[:1], {"estimator": "hadamard"}),
+    "declared": (HEAD[:1], {}),
+    "split_half": (HEAD, {}),
+    "split_half, saturated": (HEAD, {"perturbation": "saturate", "k": 2}),
+    "coefficients": (HEAD[:1], {"estimator": "centred"}),
+    "dead_zone": (("stem", *HEAD), {"exact_head": True}),
 }
-ORDINARY = {("head", "m55-mve"), ("below", "clang-sanitized"), ("joint", "gcc-sanitized"),
+THRESHOLDS = {"split_half": 0.5, "coefficients": 1.5, "dead_zone": 0.3}
+ORDINARY = {("head", "m55-mve"), ("declared", "gcc"), ("split_half", "m55-scalar"),
+            ("hadamard", "m55-mve"), ("coefficients", "gcc-sanitized"),
+            ("below", "clang-sanitized"), ("joint", "gcc-sanitized"),
             ("saturated", "m55-scalar")}  # fmt: skip
 
 
@@ -40,8 +49,13 @@ def options(settings, **changes):
     return zo.Options(**{"epochs": 3, "batch": 20, "seed": SEED, "method": method} | changes)
 
 
-def schedule():
-    """q rises after every epoch."""
+def schedule(name=""):
+    """q rises after every epoch, or goes as declared."""
+    if name == "declared":
+        return zo.Declared({0: 2, 1: 5, 2: 3})
+    measure = name.split(",")[0]
+    if measure in THRESHOLDS:
+        return zo.Gate(measure, 2, q_max=8, threshold=THRESHOLDS[measure])
     return zo.QScheduler(q0=2, q_max=8, patience=1, threshold=1.0)
 
 
@@ -56,7 +70,7 @@ def task_of(name, train=60):
 def exported(name, target="host", checked=3, keep=False):
     """A run as a C project."""
     device = Device(target, checked, keep)
-    return export_training(task_of(name), "digits", schedule(), options(RUNS[name][1]), device)
+    return export_training(task_of(name), "digits", schedule(name), options(RUNS[name][1]), device)
 
 
 @pytest.mark.parametrize(
@@ -198,9 +212,19 @@ def test_rejects_what_c_does_not_have():
     assert refused(task, schedule(), options({"loss": ErrorCount(10)})) == (
         "export: loss must be cross-entropy of the logits in C, got ErrorCount"
     )
-    assert refused(task, zo.Declared({0: 2}), options({})) == (
-        "export: schedule must be QScheduler or Constant in C, got Declared"
-    )
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (zo.CostAware(), "schedule must be QScheduler, Gate, Constant or Declared in C, got C"),
+        (zo.UserSchedule(max, (2,)), "schedule must be QScheduler, Gate, Constant or Declared in"),
+        (zo.QScheduler(factor=1.2345678901), "factor must be a fraction of integers below 2^31"),
+        (zo.Gate("dead_zone", threshold=1 / 3), "threshold must be a fraction of integers"),
+    ],
+)  # fmt: skip
+def test_rejects_schedules_that_c_does_not_have(schedule, message):
+    assert refused(task_of("head"), schedule, options({})).startswith(f"export: {message}")
 
 
 def test_rejects_an_accumulator_that_may_end_a_run():

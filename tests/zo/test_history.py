@@ -4,8 +4,19 @@ import csv
 import json
 import math
 
+import pytest
+
 from zo.cost import Cost
-from zo.history import Epoch, best_accuracy, final_accuracy, from_plain, to_plain, write_csv
+from zo.history import (
+    Epoch,
+    best_accuracy,
+    final_accuracy,
+    from_plain,
+    read_lines,
+    to_plain,
+    write_csv,
+    write_lines,
+)
 
 
 def history(corrects):
@@ -45,3 +56,29 @@ def test_csv_has_means_per_image(tmp_path):
 def test_epochs_round_trip_through_json():
     epochs = history([20, 150, 40])
     assert [from_plain(json.loads(json.dumps(to_plain(epoch)))) for epoch in epochs] == epochs
+
+
+def test_lines_round_trip(tmp_path):
+    path, epochs = tmp_path / "h.jsonl", history([20, 150, 40])
+    write_lines(epochs, path)
+    assert list(read_lines(path)) == epochs
+    first, second, _ = map(json.loads, path.read_text().splitlines())
+    assert first["events"] == []
+    assert second == {
+        "epoch": 1, "q": 4, "correct": 150, "total": 200, "loss": epochs[1].loss,
+        "train_loss": epochs[1].train_loss, "images": epochs[1].images,
+        "cost": {"forwards": 10, "macs": 20, "random_bits": 30, "bytes_written": 40},
+        "seconds": 1.5, "events": ["a doubled"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["", "{}", "[1]", '{"epoch": 1', "null"])
+def test_lines_that_are_no_epochs_are_refused(tmp_path, line):
+    path = tmp_path / "h.jsonl"
+    write_lines(history([20]), path)
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(
+        ValueError, match=r"h.jsonl: line 2 must be an epoch as zo train writes it, got "
+    ):
+        read_lines(path)

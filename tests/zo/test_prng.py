@@ -158,3 +158,35 @@ def test_streams_reject_what_no_counter_holds(arguments, message):
 def test_samples_reject_what_no_counter_holds():
     with pytest.raises(ValueError, match=r"prng: sample must be 0..2\^32-1, got 4294967296"):
         prng.signs(0, 0, 1 << 32, 0, 8)
+
+
+@pytest.mark.usefixtures("isa")
+@pytest.mark.parametrize(("seed", "step", "tensor"), [(1, 0, 3), (2**64 - 1, 2**32 - 1, 9)])
+def test_hadamard_rows_match_naive(seed, step, tensor):
+    stream = prng.sign_stream(seed, step, tensor, hadamard=1)
+    for row in (0, 1, 2, 31, 32, 33, 127, 128, 300, 1000):
+        expected = naive.hadamard(seed, step, row, tensor, 700)
+        assert prng.sign_tile(stream, row, 0, 700).tolist() == expected
+        assert prng.sign_tile(stream, row, 77, 300).tolist() == expected[77:377]
+    top = prng.sign_tile(stream, 2**32 - 1, 2**39 - 40, 40).tolist()
+    columns = prng.sign_tile(stream, 0, 2**39 - 40, 40).tolist()
+    turned = [(-1) ** ((2**32 - 1) & n).bit_count() for n in range(2**39 - 40, 2**39)]
+    assert top == [z * turn for z, turn in zip(columns, turned, strict=True)]
+
+
+@pytest.mark.usefixtures("isa")
+@pytest.mark.parametrize("n", [32, 128, 512])
+def test_hadamard_rows_are_orthogonal(n):
+    z = prng.sign_block(prng.sign_stream(5, 4, 3, hadamard=1), 0, n, n).astype(int)
+    assert np.array_equal(z @ z.T, n * np.eye(n, dtype=int))
+
+
+def test_hadamard_columns_differ_between_steps():
+    rows = [prng.signs(5, step, 0, 3, 256).tolist() for step in range(3)]
+    turned = [prng.sign_tile(prng.sign_stream(5, s, 3, 1), 9, 0, 256).tolist() for s in range(3)]
+    assert len({tuple(row) for row in [*rows, *turned]}) == 6
+
+
+def test_hadamard_is_a_flag():
+    with pytest.raises(ValueError, match=r"prng: hadamard must be 0..2\^1-1, got 2"):
+        prng.sign_stream(1, 2, 3, hadamard=2)

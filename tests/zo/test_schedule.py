@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from zo.schedule import Constant, Declared, QScheduler
+from zo.schedule import QScheduler
 
 
 def run(scheduler, metrics):
@@ -235,28 +235,3 @@ def test_standard_errors_and_smoothing_need_one_total():
 def test_settings_out_of_range_are_rejected(arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         QScheduler(**arguments)
-
-
-def test_constant_never_moves():
-    schedule = Constant(24)
-
-    assert run(schedule, [0.1, 0.1, 0.9]) == [24, 24, 24]
-    assert schedule.rungs == (24,)
-    schedule.load_state_dict(schedule.state_dict())
-    with pytest.raises(ValueError, match=r"must be as saved, \{'q': 8\}, got constant q 24"):
-        schedule.load_state_dict(Constant(8).state_dict())
-
-
-def test_declared_follows_its_plan():
-    schedule = Declared({0: 8, 2: 16, 5: 4})
-
-    assert schedule.q == 8
-    assert schedule.rungs == (4, 8, 16)
-    assert run(schedule, [0.5] * 6) == [8, 16, 16, 16, 4, 4]
-    again = Declared({0: 8, 2: 16, 5: 4})
-    again.load_state_dict(json.loads(json.dumps(schedule.state_dict())))
-    assert again.q == 4
-    with pytest.raises(ValueError, match="schedule: the plan must be as saved"):
-        Declared({0: 8}).load_state_dict(schedule.state_dict())
-    with pytest.raises(ValueError, match=r"a plan must say q for epoch 0, got \{1: 8\}"):
-        Declared({1: 8})

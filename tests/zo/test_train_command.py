@@ -1,6 +1,7 @@
 """`zo train` and `zo evaluate`: what is refused before the work, what a model remembers, phases."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from npusim import models
 from zo import measure_statistics
 from zo.commands.origin import fingerprint, origin_of
 from zo.data import load
+from zo.history import read_lines
 from zo.moments import enough_images, stored_statistics
 
 MODEL = Path(models.__file__).parent / "digits_cnn.h5"
@@ -44,6 +46,19 @@ def no_decoding(monkeypatch):
          "--q: must stand alone, since it fixes q, got --q0 too; leave one of them out"),
         (["--q", 16, "--q-max", 8],
          "--q: must stand alone, since it fixes q, got --q-max too; leave one of them out"),
+        (["--plan", "0:8", "--patience", 2],
+         "--plan: must stand alone, since it fixes q, got --patience too; leave one of them out"),
+        (["--plan", "3:8"], "schedule: a plan must say q for epoch 0, got {3: 8}"),
+        (["--plan", "0:8", "0:9"], "--plan: must name an epoch once, got 0:8 0:9"),
+        (["--schedule", "ramp", "--patience", 2],
+         "--patience: must go with --schedule qscheduler, split_half, coefficients, dead_zone, got "
+         "ramp"),
+        (["--measure-costs"],
+         "--measure-costs: must go with --schedule cost_aware, got qscheduler"),
+        (["--q-max", 64, "--step-forwards", 9],
+         "--q-max: must not be given beside a budget, got both; leave one out"),
+        (["--schedule", "split_half", "--q0", 1],
+         "schedule: q0 must be an integer of at least 2, got 1"),
         (["--warm-up", 0.5],
          "--warm-up: must be of a new classifier, got no --classes; give both"),
         (["--exact-head", "--trainable", "stem"],
@@ -79,6 +94,7 @@ def test_train_refuses_unknown_names_before_it_decodes(zo_command, classes):
         ("--warm-up", "2", "must be a number in 0..1, got '2'"),
         ("--warm-up", "nan", "must be a number in 0..1, got 'nan'"),
         ("--warm-up", "a", "must be a number in 0..1, got 'a'"),
+        ("--plan", "8", "must be EPOCH:Q, such as 20:16, got '8'"),
         ("--seed", "-1", "must be a whole number in 0..2^64-1, got '-1'"),
     ],
 )
@@ -93,8 +109,8 @@ def test_train_keeps_the_run_that_a_folder_holds(zo_command, inverted_digits):
     code, out, err = zo_command(*RUN, "--data", inverted_digits, *SHORT, "--seed", 1)
     assert (code, out) == (2, "")
     assert err == (
-        "zo: run: must hold no run, got model.h5, history.csv, curves.png, checkpoint.npz; "
-        "go on with --resume or replace it with --overwrite\n"
+        "zo: run: must hold no run, got model.h5, history.jsonl, history.csv, "
+        "curves.png, checkpoint.npz; go on with --resume or replace it with --overwrite\n"
     )
     assert Path("run/model.h5").read_bytes() == before
     assert zo_command(*RUN, "--data", inverted_digits, *SHORT, "--seed", 1, "--overwrite")[0] == 0
@@ -103,8 +119,8 @@ def test_train_keeps_the_run_that_a_folder_holds(zo_command, inverted_digits):
     code, _, err = zo_command(*RUN, "--data", inverted_digits, *SHORT, "--resume")
     assert code == 2
     assert err == (
-        "zo: run: must hold checkpoint.npz to go on from, got model.h5, history.csv, curves.png; "
-        "start anew with --overwrite\n"
+        "zo: run: must hold checkpoint.npz to go on from, got model.h5, history.jsonl, "
+        "history.csv, curves.png; start anew with --overwrite\n"
     )
 
 
@@ -211,3 +227,73 @@ def test_train_tells_every_phase_within_80_columns(zo_command, colours):
     code, out, _ = zo_command(*RUN, "--data", colours, *options, "--overwrite", "--json")
     assert code == 0
     assert list(json.loads(out)["phases"]) == phases
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        (["--plan", "0:2", "2:3"], [2, 2, 3]),
+        (["--schedule", "ramp", "--q0", 2, "--q-max", 4], [2, 3, 4]),
+        (["--schedule", "power", "--q0", 2, "--q-max", 9, "--power", 1], [2, 4, 6]),
+        (["--schedule", "dead_zone", "--q0", 1, "--threshold", 0.001, "--q-max", 8], [1, 2, 4]),
+        (["--schedule", "cost_aware", "--q0", 2, "--step-forwards", 5], [2, 4, 4]),
+        (["--q0", 2, "--ladder", 2, 5, "--patience", 1, "--threshold", 1], [2, 2, 5]),
+        (["--q0", 2, "--budget-forwards", 48, "--patience", 1, "--threshold", 1], [2, 2, 3]),
+    ],
+)  # fmt: skip
+def test_train_follows_the_schedule(zo_command, inverted_digits, options, path):
+    few = ["--train", 80, "--validation", 40, "--batch", 20, "--epochs", 3]
+    code, out, err = zo_command(*RUN, "--data", inverted_digits, *few, *options, "--json")
+    assert (code, err) == (0, "")
+    report = json.loads(out)
+    steps = report["q"]
+    assert ("costs" in report["schedule"]) == ("cost_aware" in options)
+    assert [step["q"] for step in steps] == list(dict.fromkeys(path))
+    assert [step["from epoch"] for step in steps] == [path.index(s["q"]) + 1 for s in steps]
+
+
+def test_measured_costs_are_kept_for_a_resumed_run(zo_command, inverted_digits):
+    few = ["--train", 80, "--validation", 40, "--batch", 20, "--epochs", 2]
+    options = ["--schedule", "cost_aware", "--q0", 2, "--q-max", 4, "--measure-costs"]
+    for last in ([], ["--resume"]):
+        assert zo_command(*RUN, "--data", inverted_digits, *few, *options, *last)[0] == 0
+    with np.load("run/checkpoint.npz") as file:
+        saved = json.loads(file["meta"].tobytes())["numbers"]["scheduler"]
+    assert [q for q, _ in saved["costs"]] == [2, 4]
+    assert all(cost >= 1 for _, cost in saved["costs"])
+
+
+def test_pixels_are_read_as_the_model_remembers(zo_command, inverted_digits, tmp_path):
+    pixels = {"mean": [0.25], "std": [0.5]}
+    graph = npusim.load(MODEL)
+    remembering = replace(graph, provenance={"normalization": json.dumps(pixels)})
+    npusim.save(remembering, "remembers.h5")
+    given = ["--mean", 0.25, "--std", 0.5]
+    for command in (["evaluate"], ["export-c", "--train", 40, "--validation", 20, "--q", 1,
+                                   "--batch", 20, "--name", "digits"]):  # fmt: skip
+        said = []
+        for number, model in enumerate((["remembers.h5"], [MODEL, *given], [MODEL])):
+            output = [] if command == ["evaluate"] else ["--output", f"c{number}"]
+            code, out, err = zo_command(*command[:1], *model, *command[1:], *output,
+                                        "--data", inverted_digits, "--json")  # fmt: skip
+            assert (code, err) == (0, "")
+            region = Path(f"c{number}/samples.bin")
+            said.append(region.read_bytes() if output else out)
+        assert said[0] == said[1] != said[2]
+
+
+def test_train_remembers_the_pixels_of_a_quantised_model(zo_command, inverted_digits):
+    pixels = {"mean": [0.25], "std": [0.5]}
+    graph = npusim.load(MODEL)
+    npusim.save(replace(graph, provenance={"normalization": json.dumps(pixels)}), "remembers.h5")
+    few = ["--train", 80, "--validation", 40, "--threads", 1, "--features", "none"]
+    histories = []
+    for model in (["remembers.h5"], [MODEL, "--mean", 0.25, "--std", 0.5]):
+        folder = f"run {len(histories)}"
+        chosen = ["--data", inverted_digits, *few, *SHORT, "--output", folder]
+        assert zo_command("train", "--model", *model, *chosen)[0] == 0
+        epochs = read_lines(Path(folder) / "history.jsonl")
+        histories.append([epoch._replace(seconds=0) for epoch in epochs])
+        origin = origin_of(npusim.load(Path(folder) / "model.h5"))
+        assert origin.normalization == ((0.25,), (0.5,))
+    assert histories[0] == histories[1]

@@ -72,6 +72,7 @@ class NaiveRun:
         ("central", "nearest", 2, 3, False),
         ("one_sided", "sign", 1, 1, False),
         ("sign", "threshold", 3, 1, False),
+        ("hadamard", "error_feedback", 5, 1, True),
     ],
 )
 def test_training_matches_naive_at_the_rails(estimator, rule, q, k, recalibrate, tmp_path):

@@ -112,7 +112,7 @@ void zo_accumulate_signs(int64_t *gradient, size_t n, const int64_t *c, size_t m
         for (size_t start = 0; start < n;) {
             const struct run run = run_from(first + start, n - start);
             if (start == 0 || run.word == 0) {
-                zo_philox4x32(stream, sample + (uint32_t)i, run.block, four);
+                zo_sign_words(stream, sample + (uint32_t)i, run.block, four);
             }
             add_where_set(&gradient[start], run.size, 2 * c[i], four[run.word] >> run.bit);
             start += run.size;
@@ -142,11 +142,20 @@ void zo_accumulate_steps(int64_t *gradient, size_t n, const int64_t *c, size_t m
         for (size_t start = 0; start < n;) {
             const struct run run = run_from(first + start, n - start);
             if (start == 0 || run.word == 0) {
-                zo_philox4x32(stream, (uint32_t)i, run.block, four);
+                zo_sign_words(stream, (uint32_t)i, run.block, four);
             }
             add_steps(&gradient[start], run.size, c[i], &original[start], k,
                       four[run.word] >> run.bit);
             start += run.size;
         }
+    }
+}
+
+void zo_add_differences(const int64_t *half, size_t n, const int64_t *whole, int64_t *sums)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int64_t apart = 2 * half[i] - whole[i];
+        sums[0] += apart < 0 ? -apart : apart;
+        sums[1] += whole[i] < 0 ? -whole[i] : whole[i];
     }
 }

@@ -4,6 +4,7 @@
  *     centred     c_i = q*(L_i - L_0) - sum_j(L_j - L_0)  den = q*(q-1)*B*k    q+1 forwards, q >= 2
  *     central     c_i = L(+)_i - L(-)_i                   den = 2*q*B*k        2q forwards
  *     sign        c_i = sign(L_i - L_0)*B*2^16            den = q*B*k          q+1 forwards
+ *     hadamard    as one_sided, along rows of a Hadamard matrix: a stream's `hadamard` is 1
  *
  * Nothing is divided before the denominator. Sums are int64; `zo_check_range` proves that they fit.
  * Twin of zo/estimate.py. */
@@ -17,7 +18,8 @@ enum zo_estimator {
     ZO_ESTIMATOR_ONE_SIDED,
     ZO_ESTIMATOR_CENTRED,
     ZO_ESTIMATOR_CENTRAL,
-    ZO_ESTIMATOR_SIGN
+    ZO_ESTIMATOR_SIGN,
+    ZO_ESTIMATOR_HADAMARD
 };
 
 /* The gradient of the mean loss per weight step is sum_i c_i*z_i / den, in 2^-16.
@@ -64,5 +66,9 @@ void zo_accumulate_signs(int64_t *gradient, size_t n, const int64_t *c, size_t m
 void zo_accumulate_steps(int64_t *gradient, size_t n, const int64_t *c, size_t m,
                          const int8_t *original, int32_t k, const struct zo_stream *stream,
                          uint64_t first);
+
+/* sums (2,) += (sum |2*half - whole|, sum |whole|) over (n,): how far the gradients of the two
+ * halves of the samples are apart, and how large they are together. */
+void zo_add_differences(const int64_t *half, size_t n, const int64_t *whole, int64_t *sums);
 
 #endif

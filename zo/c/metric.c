@@ -27,8 +27,7 @@ static struct wide product(uint64_t a, uint64_t b)
     return wide;
 }
 
-/* Whether a*b > c*d; none is negative. */
-static int32_t exceeds(int64_t a, int64_t b, int64_t c, int64_t d)
+int32_t zo_product_exceeds(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const struct wide left = product((uint64_t)a, (uint64_t)b);
     const struct wide right = product((uint64_t)c, (uint64_t)d);
@@ -55,11 +54,11 @@ int32_t zo_plateau_better(const struct zo_plateau *plateau, const struct zo_frac
         return 0;
     }
     if (plateau->mode == ZO_THRESHOLD_ABS) {
-        return exceeds(d, tau->denominator, tau->numerator, common);
+        return zo_product_exceeds(d, tau->denominator, tau->numerator, common);
     }
     if (plateau->mode == ZO_THRESHOLD_REL) {
-        return exceeds(d, tau->denominator, tau->numerator, at_best);
+        return zo_product_exceeds(d, tau->denominator, tau->numerator, at_best);
     }
     const int64_t kappa = kappa_of(tau);
-    return exceeds(d * d, total * 65536, kappa * kappa, at_best * (total - at_best));
+    return zo_product_exceeds(d * d, total * 65536, kappa * kappa, at_best * (total - at_best));
 }

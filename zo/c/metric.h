@@ -25,6 +25,9 @@ struct zo_fraction {
     int64_t denominator;
 };
 
+/* 1 if a*b > c*d, else 0; none is negative. */
+int32_t zo_product_exceeds(int64_t a, int64_t b, int64_t c, int64_t d);
+
 /* value = correct / total; ZO_BAD_METRIC unless 0 <= correct <= total and total > 0. */
 enum zo_status zo_read_metric(const struct zo_metric *metric, struct zo_fraction *value);
 

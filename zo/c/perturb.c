@@ -75,7 +75,7 @@ void zo_add_signs(int8_t *weights, size_t n, int32_t k, const struct zo_stream *
     uint32_t four[4];
     for (size_t start = 0; start < n; start += 32) {
         if (start % 128 == 0) {
-            zo_philox4x32(stream, sample, (uint32_t)(start / 128), four);
+            zo_sign_words(stream, sample, (uint32_t)(start / 128), four);
         }
         uint32_t word = four[start / 32 % 4];
         const size_t end = n - start < 32 ? n : start + 32;
@@ -92,8 +92,8 @@ void zo_move_signs(int8_t *weights, size_t n, int32_t k, const struct zo_stream 
     uint32_t before[4], after[4];
     for (size_t start = 0; start < n; start += 32) {
         if (start % 128 == 0) {
-            zo_philox4x32(stream, sample, (uint32_t)(start / 128), before);
-            zo_philox4x32(stream, sample + 1, (uint32_t)(start / 128), after);
+            zo_sign_words(stream, sample, (uint32_t)(start / 128), before);
+            zo_sign_words(stream, sample + 1, (uint32_t)(start / 128), after);
         }
         uint32_t old = before[start / 32 % 4], new = after[start / 32 % 4];
         const size_t end = n - start < 32 ? n : start + 32;
@@ -115,7 +115,7 @@ void zo_add_signs_saturated(int8_t *weights, size_t n, const int8_t *original, i
     uint32_t four[4];
     for (size_t start = 0; start < n; start += 32) {
         if (start % 128 == 0) {
-            zo_philox4x32(stream, sample, (uint32_t)(start / 128), four);
+            zo_sign_words(stream, sample, (uint32_t)(start / 128), four);
         }
         uint32_t word = four[start / 32 % 4];
         const size_t end = n - start < 32 ? n : start + 32;

@@ -3,13 +3,15 @@
 static struct zo_stream stream_of(uint64_t seed, uint32_t purpose, uint32_t step, uint32_t tensor)
 {
     const uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
-    const struct zo_stream stream = {low, high ^ purpose, tensor, step};
+    const struct zo_stream stream = {low, high ^ purpose, tensor, step, 0};
     return stream;
 }
 
-struct zo_stream zo_sign_stream(uint64_t seed, uint32_t step, uint32_t tensor)
+struct zo_stream zo_sign_stream(uint64_t seed, uint32_t step, uint32_t tensor, uint32_t hadamard)
 {
-    return stream_of(seed, ZO_PURPOSE_SIGNS, step, tensor);
+    struct zo_stream stream = stream_of(seed, ZO_PURPOSE_SIGNS, step, tensor);
+    stream.hadamard = hadamard;
+    return stream;
 }
 
 struct zo_stream zo_rounding_stream(uint64_t seed, uint32_t step, uint32_t tensor)
@@ -37,6 +39,28 @@ void zo_philox4x32(const struct zo_stream *stream, uint32_t sample, uint32_t blo
     words[3] = c3;
 }
 
+uint32_t zo_walsh_word(uint32_t row, uint32_t index)
+{
+    static const uint32_t masks[5] = {0xAAAAAAAAu, 0xCCCCCCCCu, 0xF0F0F0F0u, 0xFF00FF00u,
+                                      0xFFFF0000u};
+    uint32_t word = 0, odd = index & row >> 5;
+    for (int bit = 0; bit < 5; bit++) {
+        word ^= row >> bit & 1u ? masks[bit] : 0u;
+    }
+    for (int shift = 16; shift > 0; shift /= 2) {
+        odd ^= odd >> shift;
+    }
+    return odd & 1u ? ~word : word;
+}
+
+void zo_sign_words(const struct zo_stream *stream, uint32_t sample, uint32_t block, uint32_t *words)
+{
+    zo_philox4x32(stream, stream->hadamard ? 0 : sample, block, words);
+    for (uint32_t j = 0; stream->hadamard && j < 4; j++) {
+        words[j] ^= zo_walsh_word(sample, 4 * block + j);
+    }
+}
+
 void zo_fill_words(const struct zo_stream *stream, uint32_t sample, uint64_t first,
                    uint32_t *words, size_t n)
 {
@@ -59,7 +83,7 @@ void zo_fill_signs(const struct zo_stream *stream, uint32_t sample, uint64_t fir
         const uint64_t at = first + start;
         const size_t bit = (size_t)(at % 32), rest = 32 - bit;
         if (start == 0 || at % 128 == 0) {
-            zo_philox4x32(stream, sample, (uint32_t)(at / 128), four);
+            zo_sign_words(stream, sample, (uint32_t)(at / 128), four);
         }
         uint32_t word = four[at / 32 % 4] >> bit;
         run = rest < n - start ? rest : n - start;

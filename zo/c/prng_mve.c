@@ -23,6 +23,19 @@ static inline struct lanes round_of(struct lanes s, uint32x4_t multiplier0, uint
     return s;
 }
 
+/* Turns the signs of sample 0 into those of rows of a Hadamard matrix. */
+static void turn_rows(uint32x4_t sample, uint32x4_t block, uint16_t *bits)
+{
+    uint32_t rows[4], blocks[4];
+    vst1q_u32(rows, sample);
+    vst1q_u32(blocks, block);
+    for (uint32_t i = 0; i < 16; i++) {
+        const uint32_t word = zo_walsh_word(rows[i / 4], 4 * blocks[i / 4] + i % 4);
+        bits[2 * i] ^= (uint16_t)word;
+        bits[2 * i + 1] ^= (uint16_t)(word >> 16);
+    }
+}
+
 void zo_four_blocks(const struct zo_stream *stream, uint32x4_t sample, uint32x4_t block,
                     uint16_t *bits)
 {
@@ -30,7 +43,7 @@ void zo_four_blocks(const struct zo_stream *stream, uint32x4_t sample, uint32x4_
     const uint16x8_t place = {0, 1, 8, 9, 16, 17, 24, 25};
     struct lanes s = {block,
                       vdupq_n_u32(stream->tensor),
-                      sample,
+                      stream->hadamard ? vdupq_n_u32(0) : sample,
                       vdupq_n_u32(stream->step),
                       vdupq_n_u32(stream->key0),
                       stream->key1};
@@ -42,6 +55,9 @@ void zo_four_blocks(const struct zo_stream *stream, uint32x4_t sample, uint32x4_
     vstrhq_scatter_shifted_offset_u16(bits + 2, place, vreinterpretq_u16_u32(s.c1));
     vstrhq_scatter_shifted_offset_u16(bits + 4, place, vreinterpretq_u16_u32(s.c2));
     vstrhq_scatter_shifted_offset_u16(bits + 6, place, vreinterpretq_u16_u32(s.c3));
+    if (stream->hadamard) {
+        turn_rows(sample, block, bits);
+    }
 }
 
 #else

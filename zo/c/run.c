@@ -43,7 +43,8 @@ enum zo_status zo_run_train_step(struct zo_run *run, uint32_t step, const int32_
                                  int64_t *loss)
 {
     const struct zo_batch batch = zo_source_batch(&run->train, rows, run->batch);
-    const struct zo_draw draw = {run->seed, step, run->scheduler.q};
+    const struct zo_draw draw = {run->seed, step, run->scheduler.q,
+                                 run->step.estimator == ZO_ESTIMATOR_HADAMARD};
     const enum zo_status status = zo_step(&run->step, &batch, &draw, loss);
     if (status == ZO_OK && run->hooks.on_step != NULL) {
         run->hooks.on_step(run->hooks.context, step + 1, *loss);
@@ -73,6 +74,19 @@ static size_t recalibrate(struct zo_run *run, const struct zo_evaluation *found)
     return count;
 }
 
+/* The q of the next epoch. */
+static enum zo_status choose_q(struct zo_run *run, const struct zo_metric *metric)
+{
+    if (run->declared.count > 0) {
+        run->scheduler.q = zo_declared_step(&run->declared, metric);
+    } else if (run->gate.count > 0) {
+        run->scheduler.q = zo_gate_step(&run->gate, metric);
+    } else {
+        return zo_q_scheduler_step(&run->scheduler, metric);
+    }
+    return ZO_OK;
+}
+
 enum zo_status zo_run_finish_epoch(struct zo_run *run, int64_t train_loss)
 {
     const int32_t perturbed = has_perturbed(&run->step);
@@ -81,7 +95,7 @@ enum zo_status zo_run_finish_epoch(struct zo_run *run, int64_t train_loss)
     enum zo_status status = zo_evaluate(&run->validation, &run->step.loss, &epoch.found);
     const struct zo_metric metric = {epoch.found.correct, epoch.found.total};
     if (status == ZO_OK && perturbed) {
-        status = zo_q_scheduler_step(&run->scheduler, &metric);
+        status = choose_q(run, &metric);
     }
     if (status == ZO_OK && run->stopping.patience > 0) {
         status = zo_early_stopping_step(&run->stopping, &metric, perturbed ? run->scheduler.q : 0,

@@ -5,6 +5,7 @@
 #ifndef ZO_RUN_H
 #define ZO_RUN_H
 
+#include "declared.h"
 #include "early_stopping.h"
 #include "evaluate.h"
 #include "recalibrate.h"
@@ -55,6 +56,9 @@ struct zo_hooks {
  * train, validation   images to learn from, and to choose q and the end by
  * scaled              (scaled_count,); 0 where scales are kept
  * logit_shift         (classes,) of the head's requantisation; NULL where scales are kept
+ * scheduler           has the q of the next epoch; chooses it unless one of the following does
+ * declared            chooses q unless count is 0
+ * gate                chooses q unless count is 0; the step's watcher then
  * stopping            with patience 0, a run never stops early
  * epochs, batch       at most so many; images per step
  * order               (train.count,), memory
@@ -68,6 +72,8 @@ struct zo_run {
     size_t scaled_count;
     int32_t *logit_shift;
     struct zo_q_scheduler scheduler;
+    struct zo_declared declared;
+    struct zo_gate gate;
     struct zo_early_stopping stopping;
     struct zo_hooks hooks;
     uint64_t seed;

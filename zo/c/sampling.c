@@ -14,7 +14,7 @@ void zo_trainable_write(const struct zo_trainable *t)
 
 struct zo_stream zo_draw_stream(const struct zo_draw *draw, const struct zo_trainable *t)
 {
-    return zo_sign_stream(draw->seed, draw->step, t->stream);
+    return zo_sign_stream(draw->seed, draw->step, t->stream, draw->hadamard);
 }
 
 /* codes += direction*k*z_sample of every perturbed tensor. */

@@ -35,11 +35,14 @@ struct zo_trainable {
     int8_t *original;
 };
 
-/* Which signs a step uses: seed, steps done before, samples. */
+/* Which signs a step uses: seed, steps done before, samples.
+ *
+ * hadamard   1 where samples are orthogonal, else 0 */
 struct zo_draw {
     uint64_t seed;
     uint32_t step;
     int32_t q;
+    uint32_t hadamard;
 };
 
 /* The summed loss at the codes in effect: a forward pass of the batch.

@@ -1,6 +1,7 @@
 #include "schedule.h"
 
 #include "fixed_point.h"
+#include "ladder.h"
 
 /* M += rs(((n << 16) - M)*(32768 - smoothing), 15); M starts at the first n << 16. */
 static struct zo_fraction smoothed(struct zo_q_scheduler *scheduler, const struct zo_metric *metric)
@@ -15,20 +16,13 @@ static struct zo_fraction smoothed(struct zo_q_scheduler *scheduler, const struc
     return value;
 }
 
-/* The first rung of at least factor*q, or the last. */
 static void raise_q(struct zo_q_scheduler *scheduler)
 {
-    const int32_t last = scheduler->rungs[scheduler->count - 1];
-    const struct zo_fraction *factor = &scheduler->factor;
-    if (scheduler->q == last) {
+    if (scheduler->q == scheduler->rungs[scheduler->count - 1]) {
         return;
     }
-    const int64_t wanted = factor->numerator * scheduler->q;
-    size_t i = 0;
-    while (i + 1 < scheduler->count && scheduler->rungs[i] * factor->denominator < wanted) {
-        i++;
-    }
-    scheduler->q = scheduler->rungs[i];
+    scheduler->q = zo_next_rung(scheduler->rungs, scheduler->count, scheduler->q,
+                                &scheduler->factor);
     scheduler->cooling = scheduler->cooldown;
 }
 

@@ -4,12 +4,14 @@ enum { TILE = 128 };
 
 /* One call of zo_step.
  *
- * features   of pass 0, which the exact gradient reads */
+ * features   of pass 0, which the exact gradient reads
+ * evidence   of the step, as far as it is known */
 struct work {
     const struct zo_step *step;
     const struct zo_batch *batch;
     const struct zo_draw *draw;
     const int8_t *features;
+    struct zo_evidence evidence;
 };
 
 static int64_t loss_of(const struct zo_step *step, const struct zo_batch *batch,
@@ -109,12 +111,11 @@ static int64_t estimate(const struct work *work, int64_t base, int32_t k)
     return step->perturbation == ZO_PERTURBATION_SATURATE ? found.den * k : found.den;
 }
 
-/* gradient (n,) of the weights from `first` on, by zeroth order. */
-static void estimated_gradient(const struct work *work, const struct zo_trainable *t, size_t first,
-                               int64_t *gradient, size_t n)
+/* gradient (n,) of the weights from `first` on, by the first q samples. */
+static void sum_of_signs(const struct work *work, const struct zo_trainable *t, size_t q,
+                         size_t first, int64_t *gradient, size_t n)
 {
     const struct zo_stream stream = zo_draw_stream(work->draw, t);
-    const size_t q = (size_t)work->draw->q;
     for (size_t i = 0; i < n; i++) {
         gradient[i] = 0;
     }
@@ -126,8 +127,25 @@ static void estimated_gradient(const struct work *work, const struct zo_trainabl
     }
 }
 
+/* gradient (n,) of the weights from `first` on, by zeroth order; its halves, where they are wanted,
+ * count as evidence. */
+static void estimated_gradient(struct work *work, const struct zo_trainable *t, size_t first,
+                               int64_t *gradient, size_t n)
+{
+    const struct zo_gate *watcher = work->step->watcher;
+    const size_t q = (size_t)work->draw->q;
+    sum_of_signs(work, t, q, first, gradient, n);
+    if (watcher != NULL && watcher->measure == ZO_MEASURE_SPLIT_HALF) {
+        int64_t half[TILE], sums[2] = {work->evidence.apart, work->evidence.together};
+        sum_of_signs(work, t, q / 2, first, half, n);
+        zo_add_differences(half, n, gradient, sums);
+        work->evidence.apart = sums[0];
+        work->evidence.together = sums[1];
+    }
+}
+
 /* gradient (n,) of the head's weights or biases from `first` on. */
-static void exact_gradient(const struct work *work, const struct zo_trainable *t, size_t first,
+static void exact_gradient(struct work *work, const struct zo_trainable *t, size_t first,
                            int64_t *gradient, size_t n)
 {
     const struct zo_step *step = work->step;
@@ -146,7 +164,7 @@ static void exact_gradient(const struct work *work, const struct zo_trainable *t
 }
 
 /* New codes of one tensor, brought into effect. */
-static void update(const struct work *work, struct zo_trainable *t, int64_t base)
+static void update(struct work *work, struct zo_trainable *t, int64_t base)
 {
     const struct zo_draw *draw = work->draw;
     const struct zo_stream stream = zo_rounding_stream(draw->seed, draw->step, t->stream);
@@ -164,7 +182,12 @@ static void update(const struct work *work, struct zo_trainable *t, int64_t base
         int64_t gradient[TILE];
         const size_t rest = t->state.n - first, n = rest < TILE ? rest : TILE;
         (exact ? exact_gradient : estimated_gradient)(work, t, first, gradient, n);
-        zo_update_part(&t->state, first, gradient, n, &scale, &rate, &t->rule, &stream);
+        const size_t changed =
+            zo_update_part(&t->state, first, gradient, n, &scale, &rate, &t->rule, &stream);
+        if (!exact) {
+            work->evidence.changed += (int64_t)changed;
+            work->evidence.weights += (int64_t)n;
+        }
     }
     zo_trainable_write(t);
 }
@@ -201,7 +224,7 @@ static int has_perturbed(const struct zo_step *step)
 enum zo_status zo_step(const struct zo_step *step, const struct zo_batch *batch,
                        const struct zo_draw *draw, int64_t *loss)
 {
-    struct work work = {step, batch, draw, NULL};
+    struct work work = {step, batch, draw, NULL, {0, step->losses, (size_t)draw->q, 0, 0, 0, 0}};
     const int exact = has_exact(step);
     const int needs_base = exact || step->estimator != ZO_ESTIMATOR_CENTRAL;
     enum zo_status status = check(&work);
@@ -217,6 +240,10 @@ enum zo_status zo_step(const struct zo_step *step, const struct zo_batch *batch,
     }
     for (size_t i = 0; i < step->count; i++) {
         update(&work, &step->tensors[i], base);
+    }
+    if (step->watcher != NULL && work.evidence.weights > 0) {
+        work.evidence.base = base;
+        zo_gate_observe(step->watcher, &work.evidence);
     }
     *loss = needs_base ? base : mean(step->losses, 2 * (size_t)draw->q);
     return ZO_OK;

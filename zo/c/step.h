@@ -10,6 +10,7 @@
 
 #include "estimate.h"
 #include "exact_head.h"
+#include "gate.h"
 #include "loss.h"
 #include "sampling.h"
 
@@ -55,7 +56,8 @@ struct zo_user_loss {
  * c              memory for q numbers
  * error          memory for B*C numbers, or NULL when no tensor is exact
  * multiplier     memory for as many numbers as any tensor has channels, and
- * right_shift    as many again */
+ * right_shift    as many again
+ * watcher        is shown the evidence of every step that perturbs, or NULL */
 struct zo_step {
     struct zo_trainable *tensors;
     size_t count;
@@ -69,6 +71,7 @@ struct zo_step {
     int32_t *error;
     int32_t *multiplier;
     int32_t *right_shift;
+    struct zo_gate *watcher;
 };
 
 /* Train on one batch.

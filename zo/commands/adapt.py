@@ -51,7 +51,7 @@ examples:
 def run(arguments: argparse.Namespace) -> int:
     """`zo adapt`"""
     graph = load_model(arguments.model, arguments)
-    found = normalization(arguments)
+    found = normalization(arguments, graph)
     session = Session(graph, threads=arguments.threads)
     statistics = stored_statistics(graph)
     if arguments.source is not None:

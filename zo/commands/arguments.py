@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from npusim import Graph
 from npusim.command_line import (
     JSON,
     MODEL,
@@ -13,6 +14,7 @@ from npusim.command_line import (
     seed_number,
 )
 from npusim.images import Normalization
+from npusim.origin import training
 
 from ..data import KINDS
 
@@ -50,10 +52,13 @@ def h5_file(text: str) -> Path:
     return path
 
 
-def normalization(arguments: argparse.Namespace) -> Normalization | None:
-    """What the options PIXELS say together; ValueError for one without the other."""
+def normalization(arguments: argparse.Namespace, graph: Graph) -> Normalization | None:
+    """What the options PIXELS say together, else what the model remembers of its making.
+
+    raises   ValueError for one option without the other
+    """
     if (arguments.mean is None) != (arguments.std is None):
         raise ValueError("--mean and --std: must be given together, got one of them")
     if arguments.mean is None:
-        return None
+        return training(graph).normalization
     return Normalization(tuple(arguments.mean), tuple(arguments.std))

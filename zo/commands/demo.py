@@ -15,8 +15,8 @@ from npusim.progress_bar import bar
 
 from ..demo import METHODS, NOTHING, SHIFTS, STATISTICS, Row, demo
 from ..history import write_csv
+from ..plots import Panel, figures, save_panels
 from .arguments import JSON, OUTPUT, SEED, THREADS, Command
-from .plot import Panel, figures, save_panels
 
 MANUAL = """\
 A digit reader on a chip meets images that are moved by a pixel, inverted, or of

@@ -2,21 +2,20 @@
 
 import argparse
 import json
-from dataclasses import replace
 
-from npusim import Graph, Session
+from npusim import Session
 from npusim.command_line import DONE, load_model
 from npusim.head import until_logits
 from npusim.progress_bar import bar
 
 from ..batch import Source
 from ..classifier import find_classifier
-from ..data import DataError, Dataset, load, split, to_input
+from ..data import Dataset
 from ..evaluate import Evaluation, evaluate
 from ..loss import cross_entropy_loss
 from ..options import Reuse
-from .arguments import DATA, JSON, MODEL, PIXELS, THREADS, Command, normalization
-from .origin import Origin, fingerprint, origin_of
+from .arguments import DATA, JSON, MODEL, PIXELS, THREADS, Command
+from .part import PART, chosen_part
 
 MANUAL = """\
 Accuracy of a model on labelled pictures. A model that `zo train` made remembers
@@ -32,21 +31,19 @@ examples:
 
 """
 
-PARTS = ("validation", "train", "all")
-
 
 def run(arguments: argparse.Namespace) -> int:
     """`zo evaluate`"""
     graph = until_logits(load_model(arguments.model, arguments))
-    part, dataset = _part(arguments, graph)
-    found = _evaluation(Session(graph, threads=arguments.threads), dataset)
+    part = chosen_part(arguments, graph)
+    found = _evaluation(Session(graph, threads=arguments.threads), part.images)
     if arguments.json:
         report = {**found._asdict(), "loss": found.mean_loss, "accuracy": found.accuracy}
-        print(json.dumps({"part": part, "classes": dataset.classes, **report}, indent=2))
+        print(json.dumps({"part": part.name, "classes": part.images.classes, **report}, indent=2))
     else:
-        print(f"{part}: accuracy {found.accuracy:.4f} ({found.correct} of {found.total}), "
+        print(f"{part.name}: accuracy {found.accuracy:.4f} ({found.correct} of {found.total}), "
               f"loss {found.mean_loss:.4f}")  # fmt: skip
-        print(f"classes: {', '.join(dataset.classes)}")
+        print(f"classes: {', '.join(part.images.classes)}")
     return DONE
 
 
@@ -60,10 +57,7 @@ COMMAND = Command(
         "": {
             "model": MODEL,
             "--data": DATA,
-            "--part": {
-                "choices": PARTS,
-                "help": "which images; validation if zo train made the model, else all",
-            },
+            "--part": PART,
             **PIXELS,
             "--threads": THREADS,
             "--json": JSON,
@@ -71,63 +65,6 @@ COMMAND = Command(
     },
     run,
 )
-
-
-def _part(arguments: argparse.Namespace, graph: Graph) -> tuple[str, Dataset]:
-    """The images to evaluate: the part that the model did not train on, unless told otherwise."""
-    origin = origin_of(graph)
-    part = arguments.part or ("all" if origin is None else "validation")
-    found = normalization(arguments)
-    if found is None and origin is not None:
-        found = origin.normalization
-    dataset = load(arguments.data)
-    if part != "all":
-        dataset = _drawn(dataset, part, origin)
-    classes = find_classifier(graph).classes
-    if len(dataset.classes) > classes:
-        raise DataError(
-            f"{dataset.name}: must have the {classes} classes of the model at most, got "
-            f"{len(dataset.classes)}; its labels are other things"
-        )
-    if origin is None and len(dataset.classes) < classes and not _numbered(dataset.classes):
-        raise DataError(
-            f"{dataset.name}: must have a class folder for each of the {classes} classes of the "
-            f"model, got {len(dataset.classes)}; labels follow the order of the folders, so take "
-            "pictures of every class"
-        )
-    return f"{dataset.name}, {part}", _named(to_input(dataset, graph, found), origin)
-
-
-def _drawn(dataset: Dataset, part: str, origin: Origin | None) -> Dataset:
-    if origin is None:
-        raise ValueError(
-            f"--part {part}: needs a model that zo train made, which remembers its images, got "
-            "another; use --part all"
-        )
-    if fingerprint(dataset) != origin.data:
-        raise DataError(
-            f"{dataset.name}: must be the data set that the model was trained on to have its "
-            f"{part} images, got another; use --part all"
-        )
-    parts = split(dataset, (origin.train, origin.validation), origin.seed)
-    return parts[0 if part == "train" else 1]
-
-
-def _named(dataset: Dataset, origin: Origin | None) -> Dataset:
-    """With the classes called as in training; DataError where the data calls them otherwise."""
-    if origin is None or dataset.classes == origin.classes or _numbered(origin.classes):
-        return dataset
-    if not _numbered(dataset.classes):
-        raise DataError(
-            f"{dataset.name}: classes must be those of training, {', '.join(origin.classes)}, got "
-            f"{', '.join(dataset.classes)}; rename or remove class folders"
-        )
-    return replace(dataset, classes=origin.classes)
-
-
-def _numbered(classes: tuple[str, ...]) -> bool:
-    """Whether they have no names, as those of arrays."""
-    return classes == tuple(map(str, range(len(classes))))
 
 
 def _evaluation(session: Session, dataset: Dataset) -> Evaluation:

@@ -18,9 +18,9 @@ from ..data import load, split, to_input
 from ..export import Device, Project, Task, export_training
 from ..options import Options as Settings
 from .arguments import DATA, JSON, MODEL, PIXELS, Command, Options, normalization
-from .origin import origin_of
+from .schedule_options import SAMPLES, TITLE, chosen_schedule
 from .train_checks import check_classes
-from .train_options import METHOD, RUN, SAMPLES, chosen_method, chosen_schedule
+from .train_options import METHOD, RUN, chosen_method
 
 MANUAL = """\
 Write a model and its training as C99: the network and its kernels, what `zo
@@ -82,9 +82,7 @@ def _options(arguments: argparse.Namespace) -> Settings:
 def _task(graph: Graph, arguments: argparse.Namespace) -> Task:
     dataset = load(arguments.data)
     check_classes(dataset, graph, None)
-    found, origin = normalization(arguments), origin_of(graph)
-    if found is None and origin is not None:
-        found = origin.normalization
+    found = normalization(arguments, graph)
     parts = split(dataset, _sizes(arguments, len(dataset)), arguments.seed)
     with bar("pictures") as advance:
         learned, held_out = (to_input(part, graph, found).held(advance) for part in parts)
@@ -163,7 +161,7 @@ COMMAND = Command(
     {
         "": _TASK,
         "the run": {k: RUN[k] for k in ("--epochs", "--batch", "--stop-after", "--seed")},
-        "samples: q is fixed by --q, else it grows when accuracy stagnates": SAMPLES,
+        TITLE: {k: v for k, v in SAMPLES.items() if k != "--measure-costs"},
         "the method": {k: v for k, v in METHOD.items() if k not in _LEFT_OUT},
     },
     run,

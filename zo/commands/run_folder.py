@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+MODEL, HISTORY, TABLE, CURVES = "model.h5", "history.jsonl", "history.csv", "curves.png"
 CHECKPOINT = "checkpoint.npz"
-FILES = ("model.h5", "history.csv", "curves.png", CHECKPOINT)
+FILES = (MODEL, HISTORY, TABLE, CURVES, CHECKPOINT)
 
 
 def check_folder(folder: Path, resume: bool, overwrite: bool) -> None:

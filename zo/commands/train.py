@@ -13,27 +13,28 @@ from npusim.plurals import counted
 from npusim.progress_bar import bar
 
 from ..classifier import find_classifier
+from ..clock import step_clock
 from ..data import Dataset, load, split, to_input
-from ..history import write_csv
+from ..history import write_csv, write_lines
 from ..moments import enough_images, measure_statistics, store_statistics
 from ..new_head import HeadOptions, Reading, attach_head
 from ..options import Hooks
+from ..plots import figures, save_run
 from ..result import Result
 from ..train import train
 from ..warm_up import WarmUp
 from .arguments import Command, normalization
 from .origin import Origin, fingerprint, with_origin
-from .plot import figures, save_run
 from .progress import print_epoch, timed
-from .run_folder import check_folder
+from .run_folder import CURVES, HISTORY, MODEL, TABLE, check_folder
+from .schedule_options import SAMPLES, TITLE, chosen_schedule
 from .train_checks import check_classes, check_trainable
 from .train_options import (
     METHOD,
     RUN,
-    SAMPLES,
     TASK,
     chosen_options,
-    chosen_schedule,
+    chosen_variants,
     features_folder,
     part_sizes,
 )
@@ -53,7 +54,8 @@ perturbed weights estimate the gradient, and q grows when accuracy stagnates
 together with zeroth order for layers below it. Features of layers before the
 first trained one are computed once per image and kept on disk.
 
-Writes into the folder: model.h5, history.csv, curves.png, checkpoint.npz.
+Writes into the folder: model.h5, history.jsonl (whole numbers, a line an epoch)
+and .csv, curves.png, checkpoint.npz; zo report makes a page of them.
 Ctrl-C stops after the present step and keeps what was done; --resume goes on
 from the last whole epoch, to the same bits as without the interruption. It
 takes the settings of the run it continues, --epochs among them: the learning
@@ -102,6 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
     graph = with_features(task.graph) if arguments.exact_head else task.graph
     trainable = arguments.trainable or [find_classifier(task.graph).weights]
     session = Session(graph, trainable=trainable, threads=arguments.threads)
+    if arguments.measure_costs:
+        clock = step_clock(graph, trainable, task.train, options, arguments.threads)
+        schedule = chosen_schedule(arguments, clock)
     with timed(seconds, "training"), bar("training") as advance:
         hooks = Hooks(None if arguments.json else print_epoch, advance)
         result = train(session, task.train, task.validation, scheduler=schedule,
@@ -124,7 +129,7 @@ COMMAND = Command(
     {
         "": TASK,
         "the run": RUN,
-        "samples: q is fixed by --q, else it grows when accuracy stagnates": SAMPLES,
+        TITLE: SAMPLES,
         "the method": METHOD,
     },
     run,
@@ -133,7 +138,7 @@ COMMAND = Command(
 
 def _task(graph: Graph, arguments: argparse.Namespace, seconds: dict[str, float]) -> Task:
     """Open the data, draw the parts, and put a new head on where --classes asks for one."""
-    found = normalization(arguments)
+    found = normalization(arguments, graph)
     dataset = load(arguments.data)
     check_classes(dataset, graph, arguments.classes)
     sizes = part_sizes(arguments, len(dataset))
@@ -141,6 +146,7 @@ def _task(graph: Graph, arguments: argparse.Namespace, seconds: dict[str, float]
     with timed(seconds, "pictures"), bar("pictures") as advance:
         learned, held_out = (to_input(part, graph, found).held(advance) for part in parts)
         data = fingerprint(dataset)
+        learned = chosen_variants(arguments, learned)
     origin = Origin(*sizes, arguments.seed, data, dataset.classes, found)
     task = Task(graph, learned, held_out, Path(arguments.data).resolve().name, origin)
     if arguments.classes is None:
@@ -164,11 +170,12 @@ def _with_new_head(task: Task, arguments: argparse.Namespace) -> Task:
 
 
 def _write(result: Result, task: Task, arguments: argparse.Namespace) -> None:
-    """model.h5 with the statistics that `zo adapt` goes by, history.csv and curves.png."""
+    """The model with the statistics that `zo adapt` goes by, the history and its picture."""
     folder: Path = arguments.output
     images = task.train.drawn(enough_images(result.graph), arguments.seed).images()
     session = Session(result.graph, threads=arguments.threads)
     graph = store_statistics(result.graph, measure_statistics(session, images))
-    save(with_origin(graph, task.origin), folder / "model.h5")
-    write_csv(result.history, folder / "history.csv")
-    save_run(result.history, task.data, folder / "curves.png")
+    save(with_origin(graph, task.origin), folder / MODEL)
+    write_lines(result.history, folder / HISTORY)
+    write_csv(result.history, folder / TABLE)
+    save_run(result.history, task.data, folder / CURVES)

@@ -6,20 +6,18 @@ from pathlib import Path
 
 from npusim.command_line import counting_number
 
+from ..data import Dataset, augmented
+from ..data.augment import CROP
 from ..estimate import ESTIMATORS
 from ..features import default_folder
 from ..options import PERTURBATIONS, POLICIES, Method, Reuse
 from ..options import Options as Settings
 from ..rate import DECAYS, SCALINGS, SPACES
-from ..schedule import Constant, QScheduler, Schedule
 from ..update import RULES
 from .arguments import BATCH, DATA, JSON, MODEL, OUTPUT, PIXELS, SEED, THREADS, Options
 
 VALIDATION_SHARE = 5
 """One image in so many validates, where the parts' sizes are not given."""
-
-SCHEDULE = ("q0", "factor", "patience", "q_max", "threshold")
-"""The options that say how q grows, as QScheduler calls them."""
 
 
 def fraction(text: str) -> float:
@@ -31,6 +29,13 @@ def fraction(text: str) -> float:
     if not 0.0 <= value <= 1.0:
         raise argparse.ArgumentTypeError(f"must be a number in 0..1, got {text!r}")
     return value
+
+
+def whole_number(text: str) -> int:
+    """A whole number of 0 or more."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"must be a whole number of 0 or more, got {text!r}")
+    return int(text)
 
 
 TASK: Options = {
@@ -47,6 +52,14 @@ TASK: Options = {
     },
     "--validation": {
         "type": counting_number, "metavar": "N", "help": "validation images; one in five",
+    },
+    "--augment": {
+        "type": counting_number, "metavar": "N",
+        "help": "flipped and cropped variants of each training image, one an epoch; none",
+    },
+    "--crop": {
+        "type": whole_number, "metavar": "PIXELS",
+        "help": "how far the crop of a variant may be off the centre; 4",
     },
     **PIXELS,
     "--features": {
@@ -70,21 +83,6 @@ RUN: Options = {
     "--json": JSON,
 }  # fmt: skip
 
-SAMPLES: Options = {
-    "--q": {"type": counting_number, "metavar": "N", "help": "samples a step in every epoch"},
-    "--q0": {"type": counting_number, "metavar": "N", "help": "at the start; 8"},
-    "--q-max": {"type": counting_number, "metavar": "N", "help": "at most; 64"},
-    "--factor": {"type": float, "metavar": "X", "help": "by which q grows; 2"},
-    "--patience": {
-        "type": counting_number, "metavar": "N",
-        "help": "epochs without a better accuracy until q grows; 5",
-    },
-    "--threshold": {
-        "type": float, "metavar": "X",
-        "help": "by how much an accuracy must be better; 0.005",
-    },
-}  # fmt: skip
-
 METHOD: Options = {
     "--trainable": {
         "nargs": "+", "metavar": "NAME",
@@ -97,7 +95,7 @@ METHOD: Options = {
         "choices": tuple(POLICIES), "default": "ours",
         "help": "paper: one rate for every q, integer space, fixed scales, as QScheduler's authors",
     },
-    "--estimator": {"choices": ESTIMATORS, "help": "one_sided"},
+    "--estimator": {"choices": ESTIMATORS, "help": "of the gradient; one_sided"},
     "--rule": {"choices": RULES, "help": "how a gradient changes codes; error_feedback"},
     "--k": {
         "type": counting_number, "default": 1, "metavar": "N",
@@ -126,25 +124,21 @@ def part_sizes(arguments: argparse.Namespace, images: int) -> tuple[int, int]:
     return arguments.train or images - validation, validation
 
 
+def chosen_variants(arguments: argparse.Namespace, train: Dataset) -> Dataset:
+    """The training images as --augment and --crop ask for them; ValueError for one without."""
+    if arguments.augment is None:
+        if arguments.crop is not None:
+            raise ValueError("--crop: needs --augment, whose variants it crops, got it alone")
+        return train
+    crop = CROP if arguments.crop is None else arguments.crop
+    return augmented(train, arguments.augment, arguments.seed, crop)
+
+
 def features_folder(arguments: argparse.Namespace) -> Path | None:
     """Where features are kept: --features, `none` for nowhere, else the user's cache."""
     if arguments.features is None:
         return default_folder()
     return None if str(arguments.features) == "none" else Path(arguments.features)
-
-
-def chosen_schedule(arguments: argparse.Namespace) -> Schedule:
-    """Constant under --q, else QScheduler; ValueError for options of both."""
-    given = {name: getattr(arguments, name) for name in SCHEDULE}
-    given = {name: value for name, value in given.items() if value is not None}
-    if arguments.q is None:
-        return QScheduler(**given)
-    if given:
-        other = next(iter(given)).replace("_", "-")
-        raise ValueError(
-            f"--q: must stand alone, since it fixes q, got --{other} too; leave one of them out"
-        )
-    return Constant(arguments.q)
 
 
 def chosen_options(arguments: argparse.Namespace) -> Settings:

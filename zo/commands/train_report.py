@@ -7,6 +7,7 @@ from typing import Any
 from npusim.plurals import counted
 
 from ..result import Result
+from .run_folder import FILES, MODEL
 
 
 def report(result: Result, seconds: Mapping[str, float], folder: Path) -> Mapping[str, Any]:
@@ -24,11 +25,12 @@ def report(result: Result, seconds: Mapping[str, float], folder: Path) -> Mappin
         "correct": last.correct,
         "images": last.total,
         "q": [{"from epoch": epoch, "q": q} for epoch, q in _q_path(result)],
+        "schedule": result.schedule,
         "cost": last.cost._asdict(),
         "seconds": last.seconds,
         "phases": seconds,
         "clipped": result.moved,
-        "model": str(folder / "model.h5"),
+        "model": str(folder / MODEL),
     }
 
 
@@ -48,7 +50,8 @@ def print_end(result: Result, seconds: Mapping[str, float], folder: Path) -> Non
     print(f"seconds      {', '.join(f'{phase} {s:.1f}' for phase, s in seconds.items())}")
     for name, count in result.moved.items():
         print(f"clipped      {counted(count, 'code')} of {name}, to leave room for perturbations")
-    print(f"written      {folder / 'model.h5'}, history.csv, curves.png, checkpoint.npz")
+    print(f"written      {folder / MODEL}")
+    print(f"             {', '.join(FILES[1:])}")
 
 
 def _q_path(result: Result) -> list[tuple[int, int]]:

@@ -1,5 +1,6 @@
 """Labelled images: EuroSAT's zip, folders, STL-10's binary, .npz, .h5 and the shipped digits."""
 
+from .augment import augmented
 from .dataset import DataError, Dataset, Progress, in_memory, split
 from .inputs import Normalization, to_input
 from .load import KINDS, load, load_unlabelled
@@ -13,6 +14,7 @@ __all__ = [
     "Normalization",
     "Progress",
     "as_dataset",
+    "augmented",
     "in_memory",
     "load",
     "load_unlabelled",

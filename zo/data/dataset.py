@@ -33,12 +33,14 @@ class Dataset:
     frame     row -> image; called again for every use, so nothing large is held
     labels    int64 (N,), read-only, 0..len(classes)-1
     classes   class names
+    variants  how many there are of each image, see `augment`; all images once, then again
     """
 
     name: str
     frame: Frame
     labels: np.ndarray
     classes: tuple[str, ...]
+    variants: int = 1
 
     def __post_init__(self) -> None:
         labels = np.array(self.labels, np.int64).reshape(-1)
@@ -53,6 +55,11 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def originals(self) -> int:
+        """Images that are no variants of others: those of an epoch."""
+        return len(self) // self.variants
 
     def images(self, rows: np.ndarray | None = None) -> np.ndarray:
         """The images of these rows, or all: (n, H, W, C), new.
@@ -92,7 +99,8 @@ class Dataset:
     def take(self, rows: np.ndarray) -> "Dataset":
         """The data set of these rows, in this order."""
         chosen, frame = np.array(rows, np.int64), self.frame
-        return replace(self, frame=lambda row: frame(int(chosen[row])), labels=self.labels[chosen])
+        return replace(self, frame=lambda row: frame(int(chosen[row])), labels=self.labels[chosen],
+                       variants=1)  # fmt: skip
 
     def drawn(self, count: int, seed: int) -> "Dataset":
         """`count` images drawn by the seed, or all where there are fewer."""

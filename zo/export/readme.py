@@ -167,7 +167,8 @@ def _settings(run: Run) -> str:
     return (
         f"Seed {options.seed}, batches of {options.batch}, "
         f"at most {counted(options.epochs, 'epoch')}, "
-        f"{stop if options.stop_after else 'no early stop'}; q in {rungs}; estimator "
+        f"{stop if options.stop_after else 'no early stop'}; q in {rungs} "
+        f"({type(run.scheduler).__name__}); estimator "
         f"{method.estimator}, update rule {method.rule}, momentum {method.momentum}, scales "
         f"{'follow' if method.recalibrate else 'fixed'}."
     )

@@ -6,13 +6,17 @@ import numpy as np
 
 from npusim.export.model import Model
 
+from ..declared import Constant, Declared
+from ..gate import Gate
 from ..loss import CrossEntropy, log_table
+from ..options import BY_FUNCTION, name_of
 from ..run import Run
-from ..schedule import Constant, QScheduler, Schedule
+from ..schedule import QScheduler, Schedule
 from .network import Network, source_fields
 from .tensors import Fields, Parts
 
 _NONE = {"numerator": 0, "denominator": 0}
+_LARGEST_PART = 2**31 - 1
 
 
 def require_twins(run: Run) -> None:
@@ -23,9 +27,17 @@ def require_twins(run: Run) -> None:
     if not isinstance(run.step.loss, CrossEntropy):
         name = type(run.step.loss).__name__
         raise ValueError(f"export: loss must be cross-entropy of the logits in C, got {name}")
-    if not isinstance(run.scheduler, QScheduler | Constant):
+    for what in BY_FUNCTION:
+        choice = getattr(run.options.method, what)
+        if callable(choice):
+            raise ValueError(f"export: {what} must be one of zo's in C, got {name_of(choice)}")
+    if not isinstance(run.scheduler, QScheduler | Constant | Declared | Gate):
         name = type(run.scheduler).__name__
-        raise ValueError(f"export: schedule must be QScheduler or Constant in C, got {name}")
+        raise ValueError(
+            f"export: schedule must be QScheduler, Gate, Constant or Declared in C, got {name}"
+        )
+    if run.train.originals != len(run.train):
+        raise ValueError("export: training images must be originals in C, got augmented ones")
 
 
 def scaled_fields(parts: Parts, model: Model, run: Run) -> list[Fields]:
@@ -67,6 +79,8 @@ def run_fields(parts: Parts, model: Model, run: Run, network: Network, scaled: i
         "scaled_count": scaled,
         "logit_shift": model.parameter(classifier.node, "shift") if recalibrates else "NULL",
         "scheduler": _scheduler_fields(parts, run.scheduler),
+        "declared": _declared_fields(parts, run.scheduler),
+        "gate": _gate_fields(parts, run.scheduler),
         "stopping": {"patience": options.stop_after, "best": _NONE, "stagnant": 0, "q": 0},
         "seed": f"{options.seed}u",
         "epochs": options.epochs,
@@ -86,7 +100,7 @@ def _step_fields(parts: Parts, run: Run) -> Fields:
     return {
         "tensors": "tensors",
         "count": len(group.tensors),
-        "estimator": f"ZO_ESTIMATOR_{method.estimator.upper()}",
+        "estimator": f"ZO_ESTIMATOR_{name_of(method.estimator).upper()}",
         "perturbation": f"ZO_PERTURBATION_{method.perturbation.upper()}",
         "loss": _loss_fields(parts, run),
         "user_loss": "NULL",
@@ -96,6 +110,7 @@ def _step_fields(parts: Parts, run: Run) -> Fields:
         "error": parts.zeros("error", "int32_t", errors),
         "multiplier": parts.zeros("rate_multiplier", "int32_t", channels),
         "right_shift": parts.zeros("exact_right_shift", "int32_t", channels),
+        "watcher": "NULL",
     }
 
 
@@ -111,7 +126,7 @@ def _loss_fields(parts: Parts, run: Run) -> Fields:
 
 
 def _scheduler_fields(parts: Parts, schedule: Schedule) -> Fields:
-    rungs = parts.constant("rungs", np.array(schedule.rungs, np.int32), "every q that may occur")
+    rungs = _rungs(parts, schedule)
     rising = (
         schedule if isinstance(schedule, QScheduler) else QScheduler(schedule.q, q_max=schedule.q)
     )
@@ -119,12 +134,12 @@ def _scheduler_fields(parts: Parts, schedule: Schedule) -> Fields:
     return {
         "rungs": rungs,
         "count": len(schedule.rungs),
-        "factor": _fraction(settings["factor"]),
+        "factor": _fraction(settings["factor"], "factor"),
         "patience": settings["patience"],
         "cooldown": settings["cooldown"],
         "smoothing": settings["smoothing"],
         "plateau": {
-            "threshold": _fraction(settings["threshold"]),
+            "threshold": _fraction(settings["threshold"], "threshold"),
             "mode": f"ZO_THRESHOLD_{settings['threshold_mode'].upper()}",
             "sign": 1 if settings["mode"] == "max" else -1,
         },
@@ -137,6 +152,43 @@ def _scheduler_fields(parts: Parts, schedule: Schedule) -> Fields:
     }
 
 
-def _fraction(text: str) -> Fields:
+def _rungs(parts: Parts, schedule: Schedule) -> str:
+    return parts.constant("rungs", np.array(schedule.rungs, np.int32), "every q that may occur")
+
+
+def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
+    settings = {"measure": "dead_zone", "patience": 1, "threshold": "1"}
+    used = isinstance(schedule, Gate)
+    if isinstance(schedule, Gate):
+        settings = schedule.state_dict()["settings"]
+    return {
+        "measure": f"ZO_MEASURE_{str(settings['measure']).upper()}",
+        "rungs": _rungs(parts, schedule) if used else "NULL",
+        "count": len(schedule.rungs) if used else 0,
+        "patience": settings["patience"],
+        "threshold": _fraction(str(settings["threshold"]), "threshold"),
+        "q": schedule.q,
+        "noisy_epochs": 0,
+        "noisy_steps": 0,
+        "steps": 0,
+    }
+
+
+def _declared_fields(parts: Parts, schedule: Schedule) -> Fields:
+    if not isinstance(schedule, Declared):
+        return {"epochs": "NULL", "plan": "NULL", "count": 0, "epoch": 0}
+    plan = schedule.plan
+    epochs = parts.constant("plan_epochs", np.array([*plan], np.int32), "first epoch of each q")
+    samples = parts.constant("plan", np.array([*plan.values()], np.int32), "q of these epochs")
+    return {"epochs": epochs, "plan": samples, "count": len(plan), "epoch": 0}
+
+
+def _fraction(text: str, what: str) -> Fields:
+    """Of the two integers of an exact decimal; ValueError where C's products could overflow."""
     value = Fraction(text)
+    if max(value.numerator, value.denominator) > _LARGEST_PART:
+        raise ValueError(
+            f"export: {what} must be a fraction of integers below 2^31 in C, got {value}; give it "
+            "with fewer digits"
+        )
     return {"numerator": value.numerator, "denominator": value.denominator}

@@ -128,6 +128,8 @@ def _load(model: Model, parts: Parts, run: Run) -> Iterator[str]:
         if memory.endswith(("_residual", "_momentum", "_doublings")):
             yield f"    memset({memory}, 0, sizeof {memory});"
     yield f"    {name}_training = start;"
+    if run.step.watcher is not None:
+        yield f"    {name}_training.step.watcher = &{name}_training.gate;"
     yield f"    attach(&{name}_training.train, &train);"
     yield f"    attach(&{name}_training.validation, &validation);"
     yield "    return 0;"

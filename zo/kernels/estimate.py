@@ -4,7 +4,7 @@ import numpy as np
 
 from npusim.jit import jit
 
-from .prng import philox4x32
+from .prng import sign_words
 
 
 @jit
@@ -18,7 +18,7 @@ def accumulate_signs(gradient, c, stream, sample, first):
     end = first + gradient.size
     for block in range(first // 128, (end + 127) // 128):
         for i in range(c.size):
-            four = philox4x32(stream, sample + i, block)
+            four = sign_words(stream, sample + i, block)
             for j in range(4):
                 start = 128 * block + 32 * j
                 low, high = max(first, start), min(end, start + 32)
@@ -43,10 +43,17 @@ def accumulate_steps(gradient, c, original, k, stream, first):
     end = first + gradient.size
     for block in range(first // 128, (end + 127) // 128):
         for i in range(c.size):
-            four = philox4x32(stream, i, block)
+            four = sign_words(stream, i, block)
             for j in range(4):
                 word, start = four[j], 128 * block + 32 * j
                 for n in range(max(first, start), min(end, start + 32)):
                     w = np.int64(original[n - first])
                     moved = w + k * (2 * ((word >> (n - start)) & 1) - 1)
                     gradient[n - first] += c[i] * (min(max(moved, -128), 127) - w)
+
+
+@jit
+def add_differences(half, whole, sums):
+    for n in range(whole.size):
+        sums[0] += abs(2 * half[n] - whole[n])
+        sums[1] += abs(whole[n])

@@ -4,14 +4,14 @@ import numpy as np
 
 from npusim.jit import jit
 
-from .prng import philox4x32
+from .prng import sign_words
 
 
 @jit
 def add_signs(weights, k, stream, sample):
     n = weights.size
     for block in range((n + 127) // 128):
-        four = philox4x32(stream, sample, block)
+        four = sign_words(stream, sample, block)
         for j in range(4):
             word, start = four[j], 128 * block + 32 * j
             tile = weights[start : min(start + 32, n)]
@@ -24,8 +24,8 @@ def move_signs(weights, k, stream, sample):
     # z_after - z_before = 2 (bit_after - bit_before), one of -2, 0, 2.
     n = weights.size
     for block in range((n + 127) // 128):
-        before = philox4x32(stream, sample, block)
-        after = philox4x32(stream, sample + 1, block)
+        before = sign_words(stream, sample, block)
+        after = sign_words(stream, sample + 1, block)
         for j in range(4):
             old, new, start = before[j], after[j], 128 * block + 32 * j
             tile = weights[start : min(start + 32, n)]
@@ -37,7 +37,7 @@ def move_signs(weights, k, stream, sample):
 def add_signs_saturated(weights, original, k, stream, sample):
     n = weights.size
     for block in range((n + 127) // 128):
-        four = philox4x32(stream, sample, block)
+        four = sign_words(stream, sample, block)
         for j in range(4):
             word, start = four[j], 128 * block + 32 * j
             for i in range(start, min(start + 32, n)):

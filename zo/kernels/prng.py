@@ -30,6 +30,29 @@ def philox4x32(stream, sample, block):
 
 
 @jit
+def sign_words(stream, sample, block):
+    """The four words of signs of one block."""
+    hadamard = stream.hadamard != 0
+    c0, c1, c2, c3 = philox4x32(stream, np.int64(0) if hadamard else np.int64(sample), block)
+    if hadamard:
+        c0 ^= walsh_word(sample, 4 * block)
+        c1 ^= walsh_word(sample, 4 * block + 1)
+        c2 ^= walsh_word(sample, 4 * block + 2)
+        c3 ^= walsh_word(sample, 4 * block + 3)
+    return c0, c1, c2, c3
+
+
+@jit
+def walsh_word(row, index):
+    word = 0xAAAAAAAA * (row & 1) ^ 0xCCCCCCCC * (row >> 1 & 1) ^ 0xF0F0F0F0 * (row >> 2 & 1)
+    word ^= 0xFF00FF00 * (row >> 3 & 1) ^ 0xFFFF0000 * (row >> 4 & 1)
+    odd = index & (row >> 5)
+    for shift in (16, 8, 4, 2, 1):
+        odd ^= odd >> shift
+    return word ^ 0xFFFFFFFF * (odd & 1)
+
+
+@jit
 def fill_words(stream, sample, first, words):
     end = first + words.size
     for block in range(first // 4, (end + 3) // 4):
@@ -42,7 +65,7 @@ def fill_words(stream, sample, first, words):
 def fill_signs(stream, sample, first, z):
     end = first + z.size
     for block in range(first // 128, (end + 127) // 128):
-        four = philox4x32(stream, sample, block)
+        four = sign_words(stream, sample, block)
         for j in range(4):
             word, start = four[j], 128 * block + 32 * j
             if start >= first and start + 32 <= end:

@@ -76,7 +76,8 @@ def update_rule(value: UpdateRule) -> dict[str, Any]:
 
 def draw_stream(random: np.random.Generator) -> Stream:
     """Any key and counter, the extreme ones often."""
-    return Stream(*(draw_uint32(random) for _ in range(4)))
+    words = (draw_uint32(random) for _ in range(4))
+    return Stream(*words, hadamard=int(random.random() < 0.3))
 
 
 def draw_uint32(random: np.random.Generator) -> int:

@@ -24,6 +24,7 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
         for m in random.choice(SAMPLES, 4, replace=False):
             yield _accumulate(random, n, int(m))
             yield _accumulate_steps(random, n, int(m))
+        yield _differences(random, n)
     yield _accumulate(random, 128, 257)
     yield _accumulate(random, 700, 600)
 
@@ -118,3 +119,11 @@ def _accumulate_steps(random: np.random.Generator, n: int, m: int) -> Case:
     estimate.accumulate_saturated(gradient, c, original, k, drawn, first=first)
     given |= {"k": k, "stream": stream(drawn), "first": first}
     return Case("zo_accumulate_steps", given, {"gradient": gradient})
+
+
+def _differences(random: np.random.Generator, n: int) -> Case:
+    half, whole = random.integers(-(2**46), 2**46, (2, n))
+    given = {"half": half, "n": n, "whole": whole, "sums": np.array([3, 2**50])}
+    sums = given["sums"].copy()
+    estimate.add_halves(half, whole, sums)
+    return Case("zo_add_differences", given, {"sums": sums})

@@ -22,6 +22,7 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
             yield _fill_signs(random, int(first), n)
     yield _fill_signs(random, (128 << 32) - 700, 700)
     yield _fill_words(random, (4 << 32) - 9, 9)
+    yield from _walsh(random)
     yield from _orders(random)
 
 
@@ -29,10 +30,26 @@ def _streams(random: np.random.Generator) -> Iterator[Case]:
     for seed in (0, 2**32, 2**64 - 1, *map(int, random.integers(0, 2**63, 5))):
         for name, made in (("sign", prng.sign_stream), ("rounding", prng.rounding_stream)):
             step, tensor = draw_uint32(random), draw_uint32(random)
-            expected = made(seed, step, tensor)
+            hadamard = {"hadamard": int(random.integers(0, 2))} if name == "sign" else {}
+            expected = made(seed, step, tensor, **hadamard)
             fields = {f"return.{field}": value for field, value in expected._asdict().items()}
-            given = {"seed": seed, "step": step, "tensor": tensor}
+            given = {"seed": seed, "step": step, "tensor": tensor, **hadamard}
             yield Case(f"zo_{name}_stream", given, fields)
+
+
+def _walsh(random: np.random.Generator) -> Iterator[Case]:
+    """Words of rows, counted bit by bit, and whole blocks of signs."""
+    for _ in range(40):
+        row, index = draw_uint32(random), draw_uint32(random)
+        bits = [(row & (32 * index + b)).bit_count() % 2 for b in range(32)]
+        word = sum(bit << b for b, bit in enumerate(bits))
+        yield Case("zo_walsh_word", {"row": row, "index": index}, {"return": word})
+        drawn, sample, block = draw_stream(random), draw_uint32(random), draw_uint32(random)
+        bits = prng.sign_tile(drawn, sample, 128 * block, 128) > 0
+        words = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+        given = {"stream": stream(drawn), "sample": sample, "block": block}
+        given["words"] = np.zeros(4, np.uint32)
+        yield Case("zo_sign_words", given, {"words": words})
 
 
 def _blocks(random: np.random.Generator) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Calls of zo/c/rate.c, metric.c, schedule.c and early_stopping.c."""
+"""Calls of zo/c/rate.c, metric.c, schedule.c, declared.c and early_stopping.c."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from zo import metric
+from zo.declared import Declared
 from zo.early_stopping import EarlyStopping
 from zo.rate import LearningRate, Rates, cosine_table
 from zo.schedule import QScheduler
@@ -28,6 +29,7 @@ def cases(random: np.random.Generator) -> Iterator[Case]:
         for smoothing in (0.0, 0.9) if mode != "se" else (0.0,):
             for _ in range(4):
                 yield from _epochs(random, mode, smoothing)
+    yield from _declared(random)
     yield from _refusals()
     yield from _metrics()
     for patience in (1, 4):
@@ -60,7 +62,7 @@ def _rates(random: np.random.Generator, rate: LearningRate) -> Iterator[Case]:
             yield Case("zo_rates_at", given, {**expected, "rate.channels": channels})
 
 
-def _fraction(value: Fraction, denominator: int | None = None) -> dict[str, int]:
+def fraction(value: Fraction, denominator: int | None = None) -> dict[str, int]:
     """Over a denominator of choice, since C does not reduce."""
     below = denominator or value.denominator
     return {"numerator": int(value * below), "denominator": below}
@@ -68,7 +70,7 @@ def _fraction(value: Fraction, denominator: int | None = None) -> dict[str, int]
 
 def _plateau(rule: metric.Plateau) -> dict[str, Any]:
     mode = metric.THRESHOLD_MODES.index(rule.mode)
-    return {"threshold": _fraction(rule.threshold), "mode": mode, "sign": rule.sign}
+    return {"threshold": fraction(rule.threshold), "mode": mode, "sign": rule.sign}
 
 
 def _gains(random: np.random.Generator) -> Iterator[Case]:
@@ -84,8 +86,8 @@ def _gains(random: np.random.Generator) -> Iterator[Case]:
         n = min(total, max(0, int(near) + int(random.integers(-2, 3))))
         value, reference = Fraction(n, total), Fraction(best, other)
         expected = int(rule.better(value, reference, total))
-        given = {"plateau": _plateau(rule), "value": _fraction(value, total)}
-        given |= {"best": _fraction(reference, other), "total": total}
+        given = {"plateau": _plateau(rule), "value": fraction(value, total)}
+        given |= {"best": fraction(reference, other), "total": total}
         yield Case("zo_plateau_better", given, {"return": expected})
 
 
@@ -98,11 +100,11 @@ def q_scheduler(made: QScheduler) -> dict[str, Any]:
         1 if settings["mode"] == "max" else -1,
     )  # fmt: skip
     below = (saved["total"] or 1) << (16 if settings["smoothing"] else 0)
-    best = NONE if saved["best"] is None else _fraction(Fraction(*saved["best"]), below)
+    best = NONE if saved["best"] is None else fraction(Fraction(*saved["best"]), below)
     return {
         "rungs": np.array(settings["rungs"], np.int32),
         "count": len(settings["rungs"]),
-        "factor": _fraction(Fraction(settings["factor"])),
+        "factor": fraction(Fraction(settings["factor"])),
         **{name: settings[name] for name in ("patience", "cooldown", "smoothing")},
         "plateau": _plateau(rule),
         "q": saved["q"],
@@ -141,6 +143,22 @@ def _epochs(random: np.random.Generator, mode: str, smoothing: float) -> Iterato
         yield Case("zo_q_scheduler_step", given, {"return": status("OK"), **expected})
 
 
+def _declared(random: np.random.Generator) -> Iterator[Case]:
+    """Plans of one q and of many, to the last epoch and beyond."""
+    for changes in (1, 2, 9):
+        epochs = {0, *random.integers(1, 30, changes - 1).tolist()}
+        made = Declared({epoch: int(random.integers(1, 1025)) for epoch in epochs})
+        plan = {
+            "epochs": np.array([*made.plan], np.int32),
+            "plan": np.array([*made.plan.values()], np.int32),
+            "count": len(made.plan),
+        }
+        for epoch in range(32):
+            given = {"declared": {**plan, "epoch": epoch}, "metric": {"correct": 1, "total": 2}}
+            expected = {"return": made.step((1, 2)), "declared.epoch": epoch + 1}
+            yield Case("zo_declared_step", given, {**expected, "declared.count": len(made.plan)})
+
+
 def _refusals() -> Iterator[Case]:
     for smoothing, mode in ((0.0, "abs"), (0.5, "abs"), (0.0, "se")):
         made = QScheduler(threshold_mode=mode, threshold=1.0, smoothing=smoothing, q_max=64)
@@ -165,7 +183,7 @@ def _metrics() -> Iterator[Case]:
 
 def _early_stopping(made: EarlyStopping, patience: int, total: int) -> dict[str, Any]:
     saved = made.state_dict()
-    best = NONE if saved["best"] is None else _fraction(Fraction(*saved["best"]), total)
+    best = NONE if saved["best"] is None else fraction(Fraction(*saved["best"]), total)
     return {"patience": patience, "best": best, "stagnant": saved["stagnant"], "q": saved["q"]}
 
 

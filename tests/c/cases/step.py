@@ -59,7 +59,7 @@ def record(run: Run, steps: int) -> Recording:
     originals = [np.zeros_like(t.state.codes) for t in tensors]
     for number, rows in list(run.batches())[:steps]:
         originals = [t.state.codes.copy() for t in tensors]
-        draw = Draw(run.options.seed, number, run.scheduler.q)
+        draw = run.draw(number)
         batch = run.train.batch(rows)
         seen: list[Outputs] = []
         made.losses.append(run.step(_watched(run, batch, made, seen), draw))

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from zo.commands.plot import Panel, draw
 from zo.cost import Cost
 from zo.history import Epoch
+from zo.plots import Panel, draw
 
 
 def run(*epochs):

@@ -1,11 +1,12 @@
 """Pictures of runs: accuracy over forwards, and q's path below it. Needs matplotlib."""
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ..history import Epoch
+from .history import Epoch
 
 INK = "#222222"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -36,7 +37,14 @@ def save_run(history: Sequence[Epoch], title: str, path: Path) -> None:
 
 def save_panels(panels: Sequence[Panel], path: Path) -> None:
     """Panels side by side as a PNG, see `draw`."""
-    draw(panels).savefig(path, dpi=DOTS_PER_INCH)
+    path.write_bytes(to_png(draw(panels)))
+
+
+def to_png(figure: Any) -> bytes:
+    """A figure as a PNG."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=DOTS_PER_INCH)
+    return file.getvalue()
 
 
 def draw(panels: Sequence[Panel]) -> Any:

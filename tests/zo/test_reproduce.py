@@ -1,0 +1,204 @@
+"""Experiments: a bank is the network's own features, and where or when a cell runs is no matter."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import zo
+from npusim import Session, models
+from npusim.head import replace_head
+from zo.cost import Cost
+from zo.data import in_memory
+from zo.data.augment import augmented
+from zo.history import Epoch
+from zo.options import Method, Options
+from zo.reproduce import execute, spread
+from zo.reproduce.bank import head_graph, make_bank, split_rows
+from zo.reproduce.cell import Cell, Outcome, schedule_of
+from zo.reproduce.execute import run_cell
+from zo.reproduce.experiment import Experiment, Plan, interval, rows_of
+from zo.reproduce.store import Store
+from zo.reproduce.tables import EXPERIMENTS
+from zo.reproduce.write import write
+
+SHORT = {"epochs": 2, "samples": {"q": 2}, "batch": 32}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    part = models.digits().train
+    return in_memory("digits", models.to_int8(models.low_contrast(part.images[:400])),
+                     part.labels[:400])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bank(digits):
+    return make_bank(models.digits_cnn(), digits, variants=2)
+
+
+def untimed(outcome):
+    return [epoch._replace(seconds=0.0) for epoch in outcome.history], outcome.test
+
+
+def history(accuracies, forwards=100):
+    """Of 1,000 images; each epoch takes so many forwards."""
+    return tuple(Epoch(i, 4 * bool(i), round(1000 * a), 1000, 0, 0, 64 * bool(i),
+                       Cost(forwards * i), 0.0) for i, a in enumerate(accuracies))  # fmt: skip
+
+
+def test_a_run_on_a_bank_is_a_run_on_the_whole_network(digits, bank):
+    cell = Cell("", method={"recalibrate": True}, seed=3, augment=True, **SHORT)
+    found = run_cell(cell, bank)
+    start = execute._start(bank, 3, 32)
+    head = execute._int8_head(cell, bank, start)
+    graph = replace_head(models.digits_cnn(), head)
+    # signs go by streams: those of the bank's head
+    tensors = [t for t in head_graph(bank, head).tensors if t.name.startswith("head")]
+    streams = {t.name: t.stream for t in tensors}
+    graph = replace(graph, tensors=tuple(replace(t, stream=streams.get(t.name, t.stream))
+                                         for t in graph.tensors))  # fmt: skip
+    rows = split_rows(bank, 3)
+    variants = augmented(digits, 2)
+    chosen = np.concatenate([v * len(digits) + rows[0] for v in range(2)])
+    train = replace(variants.take(chosen), variants=2)
+    session = Session(graph, trainable=["head"])
+    result = zo.train(session, train, digits.take(rows[1]), scheduler=zo.Constant(2),
+                      options=Options(epochs=2, batch=32, seed=3))  # fmt: skip
+    assert [e[:6] for e in found.history] == [e[:6] for e in result.history]
+    test = digits.take(rows[2])
+    logits = Session(result.graph).run(test.images())
+    assert found.test == (int((logits.argmax(1) == test.labels).sum()), len(test))
+
+
+def test_parts_are_disjoint_and_drawn_by_the_seed(bank):
+    train, validation, test = split_rows(bank, 0)
+    assert (len(train), len(validation), len(test)) == (280, 40, 80)
+    assert sorted(np.concatenate([train, validation, test])) == list(range(400))
+    assert not np.array_equal(split_rows(bank, 1)[0], train)
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_every_cell_of_every_experiment_means_something(name):
+    plan = Plan(seeds=2, epochs=6, steps=5)
+    experiment = EXPERIMENTS[name]
+    cells = experiment.runs(plan)
+    labels = [cell.label for cell in experiment.cells(plan)]
+    assert len(set(labels)) == len(labels)
+    assert len(cells) == 2 * len(labels)
+    assert len({cell.key("bank") for cell in cells}) == len(cells)
+    assert experiment.baseline in {*labels, None}
+    assert set(experiment.paper) <= set(labels)
+    for cell in cells:
+        schedule_of(cell)
+        Method(**cell.method)
+
+
+def test_outcomes_come_back_from_disk_and_damaged_ones_do_not(tmp_path, bank):
+    store, cell = Store(tmp_path, "bank"), Cell("a", seed=1)
+    outcome = Outcome(history([0.1, 0.2]), (3, 4), 1.5)
+    assert store.find(cell) is None
+    store.keep(cell, outcome)
+    assert store.find(cell) == outcome
+    assert Store(tmp_path, "another").find(cell) is None
+    assert store.find(Cell("another label", seed=1)) == outcome
+    assert store.find(Cell("a", seed=2)) is None
+    (file,) = tmp_path.iterdir()
+    file.write_text(file.read_text()[:-20])
+    assert store.find(cell) is None
+
+
+def test_rows_are_means_over_seeds_and_differences_are_paired():
+    experiment = Experiment("X", "x", "?", lambda plan: [], {"a": 50.0}, "b")
+    accuracies = {"a": (0.50, 0.56, 0.61), "b": (0.48, 0.55, 0.57)}
+    results = [
+        (Cell(label, seed=seed), Outcome(history([0.1, a]), (int(100 * a), 100), 1.0))
+        for label, values in accuracies.items()
+        for seed, a in enumerate(values)
+    ]
+    a, b = rows_of(experiment, Plan(), results)
+    assert (a.label, a.seeds, a.paper, b.against) == ("a", 3, 50.0, None)
+    assert a.final == pytest.approx(np.mean([50, 56, 61]))
+    assert a.deviation == pytest.approx(np.std([50, 56, 61], ddof=1))
+    paired = stats.ttest_rel([50, 56, 61], [48, 55, 57])
+    low, high = paired.confidence_interval(0.95)
+    assert a.against == pytest.approx(((low + high) / 2, (high - low) / 2))
+    assert interval([1.0]) == (1.0, float("inf"))
+
+
+def test_histories_are_cut_at_equal_forwards():
+    experiment = Experiment("X", "x", "?", lambda plan: [], forwards=lambda plan: 250)
+    results = [(Cell("a"), Outcome(history([0.1, 0.2, 0.3, 0.9]), (9, 10), 1.0))]
+    (row,) = rows_of(experiment, Plan(), results)
+    assert (row.final, row.test, row.forwards) == (pytest.approx(25), None, 200)
+
+
+def test_files_hold_what_the_runs_were(tmp_path):
+    experiment = Experiment("X", "Title", "Why?", lambda plan: [], {"a": 50.0}, "b", ("Differs.",))
+    results = [(Cell(label, seed=seed), Outcome(history([0.1, 0.2]), (1, 2), 1.0))
+               for label in "ab" for seed in range(2)]  # fmt: skip
+    write(experiment, Plan(), results, tmp_path, ["Note."])
+    lines = (tmp_path / "X.csv").read_text().splitlines()
+    assert lines[0] == "row,schedule,q,seed,epoch,accuracy,forwards,macs,seconds"
+    assert lines[2] == "a,constant,4,0,1,0.200000,100,0,0.000"
+    assert len(lines) == 1 + 4 * 2
+    text = (tmp_path / "X.md").read_text()
+    assert text.startswith("# X: Title\n\nWhy?\n\n|")
+    assert "| a | 20.0 ± 0.0 | 50.0 | 100 | 4 | 1 | 50.0 | -30.0 | +0.00 ± 0.00 |" in text
+    assert "* Note.\n* Differs.\n" in text
+    assert (tmp_path / "X.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_goes_on_where_it_stopped(tmp_path, monkeypatch, zo_command):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path / "cache"))
+    model = Path(models.__file__).parent / "digits_cnn.h5"
+    command = ("reproduce", "F5", "--model", model, "--data", "digits", "--seeds", 1,
+               "--epochs", 1, "--augment", 1, "--output", "out", "--json")  # fmt: skip
+    code, out, err = zo_command(*command)
+    assert (code, err) == (0, "")
+    rows = json.loads(out)
+    assert len(rows) == 8
+    kept = sorted((tmp_path / "out" / "runs").iterdir())
+    assert len(kept) == 8
+    kept[2].unlink()
+    ran = []
+    monkeypatch.setattr(spread, "run_cell", lambda cell, bank: ran.append(cell) or
+                        run_cell(cell, bank))  # fmt: skip
+    again = json.loads(zo_command(*command)[1])
+    assert len(ran) == 1
+    seconds = "seconds"
+    assert [{**r, seconds: 0} for r in again] == [{**r, seconds: 0} for r in rows]
+
+
+@pytest.mark.full
+def test_workers_and_their_death_change_no_bit(bank, tmp_path):
+    """Two processes, one of which kills itself in the middle of its first run."""
+    cells = [Cell(f"{seed}", seed=seed, **SHORT) for seed in range(4)]
+    expected = [untimed(run_cell(cell, bank)) for cell in cells]
+    found = {}
+    victim = tmp_path / "victim"
+    spread.run_cells(
+        [Cell(c.label, seed=c.seed, **SHORT) for c in cells], bank,
+        lambda cell, outcome: found.__setitem__(int(cell.label), untimed(outcome)), workers=2,
+        run=dying(victim),
+    )  # fmt: skip
+    assert victim.exists()
+    assert [found[i] for i in range(4)] == expected
+
+
+def dying(path):
+    """A run that, once, takes its process with it."""
+
+    def run(cell, bank):
+        if cell.label == "1" and not path.exists():
+            path.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_cell(cell, bank)
+
+    return run

@@ -1,0 +1,114 @@
+"""One run of an experiment, as plain data: what it is decides every bit of what comes out."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from npusim.digest import content_hash
+
+from ..budget import Budget
+from ..cost_aware import CostAware
+from ..declared import Constant, epoch_power, linear_ramp
+from ..gate import Gate
+from ..history import Epoch, final_accuracy
+from ..schedule import QScheduler, Schedule
+
+VERSION = 1
+"""Of the code that runs cells; another one makes outcomes anew."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run on a bank.
+
+    label       of its row in a table
+    schedule    a key of SCHEDULES, and
+    samples     its arguments, such as {"q": 64}
+    method      fields of `zo.Method` that differ from the defaults
+    rate        step over the mean of ||x||^2, at the schedule's first q; None: as zo chooses
+    epochs      at most
+    stop_after  epochs without a better accuracy until it stops, 0 for never
+    batch       images a step
+    seed        of everything random, the split included
+    headroom    codes of the head reach so many times its largest warmed-up weight
+    delta       change of a logit by one perturbation, in output codes
+    profile     arithmetic of the head
+    augment     whether it trains on variants
+    numbers     "int8", or "float32" for the reference in real numbers
+    """
+
+    label: str
+    schedule: str = "constant"
+    samples: Mapping[str, Any] = field(default_factory=lambda: {"q": 16})
+    method: Mapping[str, Any] = field(default_factory=dict)
+    rate: float | None = None
+    epochs: int = 60
+    stop_after: int = 30
+    batch: int = 64
+    seed: int = 0
+    headroom: float = 8.0
+    delta: float = 1.0
+    profile: str = "tflm"
+    augment: bool = True
+    numbers: str = "int8"
+
+    def key(self, bank: str) -> str:
+        """Names the cell's outcome on a bank of this digest; the label does not count."""
+        plain = {k: v for k, v in asdict(self).items() if k != "label"}
+        return content_hash("cell", json.dumps(plain, sort_keys=True), bank, VERSION)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a cell came to.
+
+    history   epoch by epoch, accuracies of the validation images
+    test      images of the test set classified right, of all, with the last weights; None where
+              that was not measured, as of float runs
+    seconds   of the whole cell; the only number that is not reproducible
+    """
+
+    history: tuple[Epoch, ...]
+    test: tuple[int, int] | None
+    seconds: float
+
+    @property
+    def final(self) -> float:
+        """Mean validation accuracy of the last ten epochs."""
+        return final_accuracy(self.history)
+
+    @property
+    def test_accuracy(self) -> float | None:
+        """Of the last weights."""
+        return None if self.test is None else self.test[0] / self.test[1]
+
+    @property
+    def forwards(self) -> int:
+        """Forward passes of a batch that training took."""
+        return self.history[-1].cost.forwards
+
+
+SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
+    "constant": Constant,
+    "qscheduler": QScheduler,
+    "gate": Gate,
+    "cost_aware": CostAware,
+    "linear_ramp": linear_ramp,
+    "epoch_power": epoch_power,
+}
+
+
+def schedule_of(cell: Cell) -> Schedule:
+    """The cell's schedule, before its first epoch; `budget_forwards` stands for a Budget as q_max.
+
+    raises   ValueError for an unknown one
+    """
+    if cell.schedule not in SCHEDULES:
+        known = ", ".join(SCHEDULES)
+        raise ValueError(f"cell: schedule must be one of {known}, got {cell.schedule!r}")
+    arguments = dict(cell.samples)
+    if "budget_forwards" in arguments:
+        arguments["q_max"] = Budget(forwards=arguments.pop("budget_forwards"))
+    schedule: Schedule = SCHEDULES[cell.schedule](**arguments)
+    return schedule

@@ -1,0 +1,84 @@
+"""Run one cell on a bank."""
+
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from npusim import Graph, Session
+from npusim.head import Head
+
+from ..batch import Source
+from ..classifier import find_classifier
+from ..evaluate import Evaluation, evaluate
+from ..float_reference import train_float32
+from ..loss import cross_entropy_loss
+from ..new_head import CALIBRATION_BATCHES, quantize_head
+from ..options import Method, Options, Reuse
+from ..train import train
+from ..warm_up import Features, FloatHead, WarmUp, mean_square_norm, warm_up
+from .bank import Bank, features, head_graph, images, split_rows
+from .cell import Cell, Outcome, schedule_of
+
+
+class Start(NamedTuple):
+    """Where every run of a seed begins.
+
+    rows   that train, that validate, that test
+    head   after the float warm-up
+    norm   mean of ||x||^2 of the training images, real units
+    """
+
+    rows: tuple[NDArray[np.int64], ...]
+    head: FloatHead
+    norm: float
+
+
+def run_cell(cell: Cell, bank: Bank) -> Outcome:
+    """Train the cell's head and judge it on the images that nothing was chosen by.
+
+    raises   ValueError, TypeError for a cell that means nothing
+    """
+    begin = time.perf_counter()
+    start = _start(bank, cell.seed, cell.batch)
+    graph = head_graph(bank, _int8_head(cell, bank, start), cell.profile)
+    parts = [images(bank, rows, cell.augment and i == 0) for i, rows in enumerate(start.rows)]
+    session = Session(graph, trainable=["head"], threads=1)
+    options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed,
+                      stop_after=cell.stop_after, method=_method(cell, start))  # fmt: skip
+    if cell.numbers == "float32":
+        history = train_float32(session, parts[0], parts[1], scheduler=schedule_of(cell),
+                                options=options).history  # fmt: skip
+        return Outcome(history, None, time.perf_counter() - begin)
+    result = train(session, parts[0], parts[1], scheduler=schedule_of(cell), options=options)
+    found = _evaluation(result.graph, bank, start.rows[2])
+    return Outcome(result.history, (found.correct, found.total), time.perf_counter() - begin)
+
+
+@lru_cache(maxsize=8)
+def _start(bank: Bank, seed: int, batch: int) -> Start:
+    rows = split_rows(bank, seed)
+    learned, held_out = (features(bank, part) for part in rows[:2])
+    head = warm_up(learned, held_out, len(bank.classes), seed, WarmUp(batch=batch))
+    return Start(rows, head, mean_square_norm(learned))
+
+
+def _int8_head(cell: Cell, bank: Bank, start: Start) -> Head:
+    count = CALIBRATION_BATCHES * cell.batch
+    seen: Features = features(bank, start.rows[0][:count])
+    k = cell.method.get("k", 1)
+    return quantize_head(start.head, seen, k, cell.delta, cell.headroom)
+
+
+def _method(cell: Cell, start: Start) -> Method:
+    lr = None if cell.rate is None else cell.rate / start.norm
+    return Method(**{"lr": lr, **cell.method})
+
+
+def _evaluation(graph: Graph, bank: Bank, rows: NDArray[np.int64]) -> Evaluation:
+    head = find_classifier(graph)
+    loss = cross_entropy_loss(head.scale, head.classes, head.logits)
+    source = Source(Session(graph, threads=1), images(bank, rows), head, Reuse(prefix=False))
+    return evaluate(source, loss)

@@ -1,0 +1,149 @@
+"""Experiments: a question, the cells that answer it, and the numbers that come out."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .cell import Cell, Outcome
+
+Results = Sequence[tuple[Cell, Outcome]]
+CONFIDENCE = 0.95
+
+
+class Plan(NamedTuple):
+    """How large an experiment is.
+
+    seeds    of each row, 0, 1, ..
+    epochs   of a run, at most
+    steps    of an epoch
+    """
+
+    seeds: int = 5
+    epochs: int = 60
+    steps: int = 295
+
+
+class Experiment(NamedTuple):
+    """One table or figure.
+
+    name        as it is asked for, such as "T4"
+    title       what it compares
+    question    that it answers
+    cells       its cells of seed 0; labels name its rows
+    paper       label -> accuracy in per cent that the paper gives
+    baseline    label of the row that others are compared with, seed by seed
+    differs     how it deviates from the paper
+    forwards    batch forwards at which every history is cut, None for whole runs
+    """
+
+    name: str
+    title: str
+    question: str
+    cells: Callable[[Plan], Sequence[Cell]]
+    paper: Mapping[str, float] = {}
+    baseline: str | None = None
+    differs: Sequence[str] = ()
+    forwards: Callable[[Plan], int] | None = None
+
+    def runs(self, plan: Plan) -> list[Cell]:
+        """Every cell, seed by seed, so that an interrupted experiment has whole seeds first."""
+        rows = self.cells(plan)
+        return [replace(cell, seed=seed) for seed in range(plan.seeds) for cell in rows]
+
+
+class Row(NamedTuple):
+    """One row: means over seeds; accuracies in per cent.
+
+    label        of its cells
+    seeds        how many
+    final        mean validation accuracy of the last ten epochs, and
+    deviation    its standard deviation over seeds
+    test         accuracy on images that nothing was chosen by, with the last weights; None where
+                 histories are cut before them
+    forwards     of a batch
+    macs         multiply-accumulates
+    seconds      of a run
+    last_q       of the last epoch, the mean
+    paper        what the paper gives, None where it gives nothing
+    against      final minus the baseline's: (mean, half of the 95 % interval), None without
+    """
+
+    label: str
+    seeds: int
+    final: float
+    deviation: float
+    test: float | None
+    forwards: float
+    macs: float
+    seconds: float
+    last_q: float
+    paper: float | None
+    against: tuple[float, float] | None
+
+
+def rows_of(experiment: Experiment, plan: Plan, results: Results) -> list[Row]:
+    """The table, in the order of the experiment's cells."""
+    limit = None if experiment.forwards is None else experiment.forwards(plan)
+    groups: dict[str, dict[int, Outcome]] = {}
+    for cell, outcome in results:
+        groups.setdefault(cell.label, {})[cell.seed] = _until(outcome, limit)
+    baseline = groups.get(experiment.baseline or "", {})
+    return [
+        _row(label, found, experiment.paper.get(label), baseline) for label, found in groups.items()
+    ]
+
+
+def _until(outcome: Outcome, forwards: int | None) -> Outcome:
+    """The outcome as it stood when so many forwards were taken; its test is then unknown."""
+    if forwards is None:
+        return outcome
+    kept = [epoch for epoch in outcome.history if epoch.cost.forwards <= forwards]
+    return replace(outcome, history=tuple(kept), test=None)
+
+
+def _row(
+    label: str, found: Mapping[int, Outcome], paper: float | None, baseline: Mapping[int, Outcome]
+) -> Row:
+    outcomes = list(found.values())
+    finals = [100 * outcome.final for outcome in outcomes]
+    last = [outcome.history[-1] for outcome in outcomes]
+    differences = [100 * (found[s].final - baseline[s].final) for s in found if s in baseline]
+    return Row(
+        label,
+        len(outcomes),
+        _mean(finals),
+        float(np.std(finals, ddof=1)) if len(finals) > 1 else 0.0,
+        _mean_of([outcome.test_accuracy for outcome in outcomes]),
+        _mean(epoch.cost.forwards for epoch in last),
+        _mean(epoch.cost.macs for epoch in last),
+        _mean(outcome.seconds for outcome in outcomes),
+        _mean(epoch.q for epoch in last),
+        paper,
+        interval(differences) if differences and baseline is not found else None,
+    )
+
+
+def interval(differences: Sequence[float]) -> tuple[float, float]:
+    """Mean of paired differences and half of its 95 % interval, by Student's t.
+
+    The half is infinite for a single pair.
+    """
+    count = len(differences)
+    if count < 2:
+        return _mean(differences), float("inf")
+    from scipy import stats
+
+    error = float(np.std(differences, ddof=1)) / count**0.5
+    return _mean(differences), float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
+
+
+def _mean_of(accuracies: Sequence[float | None]) -> float | None:
+    """In per cent; None where one is unknown."""
+    known = [100 * accuracy for accuracy in accuracies if accuracy is not None]
+    return _mean(known) if len(known) == len(accuracies) else None
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))

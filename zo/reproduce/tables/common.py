@@ -1,0 +1,28 @@
+"""What several experiments share: policies, rates, and runs of equal length in forwards."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..cell import Cell
+from ..experiment import Plan
+
+SHARED_RATE = 0.384
+"""Step over the mean of ||x||^2 that is best at q = 64; the paper's policy shares one."""
+PAPER: Mapping[str, Any] = {"lr_scaling": "none", "space": "integer", "recalibrate": False}
+CONSTANT: Mapping[str, Any] = {"decay": "constant"}
+
+
+def fixed(q: int, plan: Plan, label: str = "", **changes: Any) -> Cell:
+    """A run with one q."""
+    return Cell(label or f"q = {q}", "constant", {"q": q}, epochs=plan.epochs, **changes)
+
+
+def scheduler(plan: Plan, label: str = "QScheduler", **changes: Any) -> Cell:
+    """A run under QScheduler, from 8 to 64 unless `samples` says otherwise."""
+    samples = {"q0": 8, "q_max": 64, **changes.pop("samples", {})}
+    return Cell(label, "qscheduler", samples, epochs=plan.epochs, **changes)
+
+
+def with_forwards(plan: Plan, forwards: int, forwards_a_step: int) -> Plan:
+    """The plan whose runs take so many forwards of a batch, at least one epoch's."""
+    return plan._replace(epochs=max(1, round(forwards / (plan.steps * forwards_a_step))))

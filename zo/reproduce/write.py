@@ -1,0 +1,102 @@
+"""Tables and pictures of an experiment: CSV of every epoch, Markdown, PNG."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from ..atomic import replace_file
+from ..history import Epoch
+from ..plots import Panel, draw, to_png
+from .experiment import Experiment, Plan, Results, Row, rows_of
+
+COLUMNS = ("row", "schedule", "q", "seed", "epoch", "accuracy", "forwards", "macs", "seconds")
+MOST_CURVES = 6
+
+
+def write(
+    experiment: Experiment, plan: Plan, results: Results, folder: Path, notes: Sequence[str]
+) -> list[Row]:
+    """Write NAME.csv, NAME.md and NAME.png, each whole or not at all; returns the rows.
+
+    notes   lines below the table: what it was run on
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = rows_of(experiment, plan, results)
+    text = "\n".join(_markdown(experiment, rows, notes)) + "\n"
+    files = {"csv": _csv(results).encode(), "md": text.encode(),
+             "png": _picture(experiment, results)}  # fmt: skip
+    for suffix, data in files.items():
+        replace_file(folder / f"{experiment.name}.{suffix}", partial(_write, data))
+    return rows
+
+
+def _write(data: bytes, file: IO[bytes]) -> None:
+    file.write(data)
+
+
+def _csv(results: Results) -> str:
+    """A line per run and epoch."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for cell, outcome in results:
+        for e in outcome.history:
+            writer.writerow((cell.label, cell.schedule, e.q, cell.seed, e.epoch,
+                             f"{e.accuracy:.6f}", e.cost.forwards, e.cost.macs,
+                             f"{e.seconds:.3f}"))  # fmt: skip
+    return text.getvalue()
+
+
+def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str]) -> Iterator[str]:
+    yield f"# {experiment.name}: {experiment.title}"
+    yield ""
+    yield experiment.question
+    yield ""
+    heads = ["", "validation, last ten epochs", "test", "forwards of a batch", "q at the end",
+             "seconds"]  # fmt: skip
+    paper = any(row.paper is not None for row in rows)
+    compared = any(row.against is not None for row in rows)
+    heads += ["paper", "difference"] if paper else []
+    heads += [f"against {experiment.baseline}"] if compared else []
+    yield f"| {' | '.join(heads)} |"
+    yield "| --- " + "| ---: " * (len(heads) - 1) + "|"
+    for row in rows:
+        yield f"| {' | '.join(_cells(row, paper, compared))} |"
+    yield ""
+    seeds = sorted({row.seeds for row in rows})
+    yield f"Accuracies in per cent, mean and standard deviation over {_of(seeds)} seeds; " + (
+        "differences seed by seed, with the 95 % interval by Student's t." if compared else ""
+    )
+    for line in (*notes, *experiment.differs):
+        yield f"* {line}"
+
+
+def _of(seeds: Sequence[int]) -> str:
+    return " or ".join(map(str, seeds))
+
+
+def _cells(row: Row, paper: bool, compared: bool) -> list[str]:
+    cells = [row.label, f"{row.final:.1f} ± {row.deviation:.1f}", _number(row.test, ".1f"),
+             f"{row.forwards:,.0f}", f"{row.last_q:.0f}", f"{row.seconds:.0f}"]  # fmt: skip
+    if paper:
+        apart = None if row.paper is None else row.final - row.paper
+        cells += [_number(row.paper, ".1f"), _number(apart, "+.1f")]
+    if compared:
+        cells.append("" if row.against is None else f"{row.against[0]:+.2f} ± {row.against[1]:.2f}")
+    return cells
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+def _picture(experiment: Experiment, results: Results) -> bytes:
+    """Curves of the first seed, at most MOST_CURVES."""
+    curves: dict[str, Sequence[Epoch]] = {}
+    for cell, outcome in results:
+        if cell.seed == 0 and len(curves) < MOST_CURVES:
+            curves[cell.label] = outcome.history
+    return to_png(draw([Panel(experiment.title, curves, {})]))
