@@ -22,7 +22,7 @@ The code, from the inside out:
     sampling, sampled_head, step                              one step
     rate, default_rates, schedule, metric, early_stopping     how fast, how many samples, how long
     options, prepare, run, evaluate, cost, history            a run from epoch to epoch
-    checkpoint, interrupt, result, train                      a run from outside
+    checkpoint, run_state, interrupt, result, train           a run from outside
     warm_up, new_head                                         a float head, and int8 with head-room
     moments, adapt                                            channel statistics
     sources, c                                                C99 twins of the arithmetic

@@ -58,7 +58,7 @@ FIELDS = {
     },
     "zo_hooks": {"context"},
     "zo_run": {
-        "scaled", "logit_shift", "hooks", "seed", "epochs", "batch", "order", "epoch",
+        "scaled", "logit_shift", "hooks", "seed", "epochs", "batch", "order",
         "options", "work", "moved", "cost", "history",
     },
 }  # fmt: skip
