@@ -135,31 +135,33 @@ class Question:
 def questions(graph: Graph, report: Report) -> list[Question]:
     """What is open, of operators whose tensors the dump holds."""
     names = [t.name for t in graph.tensors]
-    verdicts = {v.node: v for v in report.verdicts}
-
-    def question(name: str, found: Sequence[Alternative], count: int) -> Question:
-        steps = {n: leading_to(graph, verdicts[n].tensor, names) for n in found[0]}
-        return Question(name, Pursuit(graph, steps, found, report.ranges), count)
-
+    tensors = {v.node: v.tensor for v in report.verdicts}
     found = []
     for kind in report.kinds:
-        visible = [v for v in kind.verdicts if v.survivors and not v.together]
-        if kind.status not in (UNDECIDED, SCALE_OPEN) or not visible:
-            continue
-        if len(kind.groups) > 1 and len(visible) > 1:
-            nodes = _telling(kind, visible)
-            order, count = _devices_first(graph, report, nodes[0], kind.groups)
-            rules = [kind.groups[k] for k in order]
-            found.append(question(
-                kind.name, [{v.node: _followers(v, r) for v in nodes} for r in rules], count
-            ))  # fmt: skip
-        for v in visible:
-            own = [g for g in v.groups if any(set(h.rules) & set(kind.rules) for h in g)]
-            if len(own) > 1 and (len(visible) == 1 or kind.own(v)):
-                rules = [tuple(r for h in g for r in h.rules) for g in own]
-                order, count = _devices_first(graph, report, v, rules)
-                found.append(question(v.node, [{v.node: own[k][:1]} for k in order], count))
+        if kind.status in (UNDECIDED, SCALE_OPEN):
+            for name, alternatives, count in _open(graph, report, kind):
+                steps = {n: leading_to(graph, tensors[n], names) for n in alternatives[0]}
+                pursuit = Pursuit(graph, steps, alternatives, report.ranges)
+                found.append(Question(name, pursuit, count))
     return found
+
+
+def _open(
+    graph: Graph, report: Report, kind: Kind
+) -> Iterator[tuple[str, Sequence[Alternative], int]]:
+    """Operator or node, its alternatives, and how many of them are devices'."""
+    visible = [v for v in kind.verdicts if v.survivors and not v.together]
+    if len(kind.groups) > 1 and len(visible) > 1:
+        nodes = _telling(kind, visible)
+        order, count = _devices_first(graph, report, nodes[0], kind.groups)
+        rules = [kind.groups[k] for k in order]
+        yield kind.name, [{v.node: _followers(v, r) for v in nodes} for r in rules], count
+    for v in visible:
+        own = [g for g in v.groups if any(set(h.rules) & set(kind.rules) for h in g)]
+        if len(own) > 1 and (len(visible) == 1 or kind.own(v)):
+            by_group = [[r for h in g for r in h.rules] for g in own]
+            order, count = _devices_first(graph, report, v, by_group)
+            yield v.node, [{v.node: own[k][:1]} for k in order], count
 
 
 def _devices_first(
