@@ -29,7 +29,7 @@ The code, from the inside out:
     schedule, gate, cost_aware, declared, user_schedule       how many samples
     early_stopping                                            how long
     options, prepare, run, evaluate, cost, history            a run from epoch to epoch
-    checkpoint, interrupt, result, train                      a run from outside
+    checkpoint, run_state, interrupt, result, train           a run from outside
     warm_up, new_head                                         a float head, and int8 with head-room
     moments, adapt                                            channel statistics
     file_scales, write_back                                   back into the user's own file

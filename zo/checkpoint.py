@@ -128,7 +128,7 @@ def _numbers(run: Run) -> dict[str, Any]:
 def _restore(run: Run, numbers: Mapping[str, Any]) -> None:
     run.scheduler.load_state_dict(numbers["scheduler"])
     run.history[:] = [from_plain(values) for values in numbers["history"]]
-    run.cost = run.history[-1].cost
+    run.epoch, run.cost = run.history[-1].epoch, run.history[-1].cost
     run.stagnates = numbers["stagnates"]
     if run.stopping is not None:
         run.stopping.load_state_dict(numbers["stopping"])

@@ -106,6 +106,11 @@ class Gate:
             self._q = rung_above(self._rungs, self._q)
         return self._q
 
+    @property
+    def noisy_epochs(self) -> int:
+        """Noisy epochs in a row, so far."""
+        return self._noisy_epochs
+
     def state_dict(self) -> dict[str, Any]:
         """Settings and state between two epochs, as plain numbers and lists."""
         return {"settings": self._settings(), "q": self._q, "noisy_epochs": self._noisy_epochs}

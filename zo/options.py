@@ -164,7 +164,8 @@ class Options:
                  the count anew
     method       the training step
     reuse        what is computed once
-    checkpoint   file that is replaced after each epoch; None: no checkpoint
+    checkpoint   file that is replaced after each epoch; with the suffix .zor in the form that C
+                 reads and writes, which has no history (see `run_state`); None: no checkpoint
     resume       continue from the checkpoint when it is there
     hooks        callables that watch
     """

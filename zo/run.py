@@ -28,8 +28,9 @@ class Run:
     moved               codes clipped to their rails at the start, see `Result`
     cost                of all steps so far, and of what ran once before the first
     stopping            None where a run never stops early
-    history             from epoch 0, which is before training
+    epoch               epochs trained so far
     stagnates           whether `stopping` has said so
+    history             from epoch 0, which is before training, or from where a run went on
     """
 
     step: Step
@@ -41,18 +42,14 @@ class Run:
     moved: dict[str, int]
     cost: Cost
     stopping: EarlyStopping | None
-    history: list[Epoch] = field(default_factory=list)
+    epoch: int = 0
     stagnates: bool = False
+    history: list[Epoch] = field(default_factory=list)
 
     @property
     def steps_per_epoch(self) -> int:
         """Whole batches in the training images."""
         return self.options.steps_per_epoch(self.train.originals)
-
-    @property
-    def epoch(self) -> int:
-        """Epochs trained so far."""
-        return len(self.history) - 1
 
     @property
     def done(self) -> bool:
@@ -65,9 +62,9 @@ class Run:
         return self.scheduler.q if self.step.group.perturbed else 0
 
     def start(self) -> Epoch:
-        """Evaluate before any training: epoch 0."""
+        """Evaluate before any training, epoch 0, or before a run goes on."""
         found = evaluate(self.validation, self.step.loss)
-        epoch = Epoch(0, 0, *found[:3], 0, 0, self.cost, 0.0)
+        epoch = Epoch(self.epoch, 0, *found[:3], 0, 0, self.cost, 0.0)
         self.history.append(epoch)
         return epoch
 
@@ -97,16 +94,17 @@ class Run:
 
         A run that ends here keeps its scales, so that its model has the accuracy just measured.
         """
-        found, q, number = evaluate(self.validation, self.step.loss), self.q, len(self.history)
+        found, q = evaluate(self.validation, self.step.loss), self.q
         counts = (found.correct, found.total)
         if self.step.group.perturbed:
             self.scheduler.step(counts)
         if self.stopping is not None:
             self.stagnates = self.stopping.step(counts, self.q)
-        goes_on = number < self.options.epochs and not self.stagnates
+        self.epoch += 1
+        goes_on = not (self.done or self.stagnates)
         events = self._recalibrate(found) if goes_on and self.options.method.recalibrate else ()
         images = self.steps_per_epoch * self.options.batch
-        epoch = Epoch(number, q, *found[:3], train_loss, images, self.cost, seconds, events)
+        epoch = Epoch(self.epoch, q, *found[:3], train_loss, images, self.cost, seconds, events)
         self.history.append(epoch)
         return epoch
 

@@ -19,6 +19,7 @@ from .options import Options, choose
 from .prepare import prepare
 from .result import Result, result_of
 from .run import Run
+from .run_state import SUFFIX, RunState
 from .schedule import Schedule
 
 DEFAULT = Options()
@@ -50,14 +51,22 @@ def train(
     learned = as_dataset(train, session.graph, "train")
     held_out = as_dataset(validation, session.graph, "validation")
     run = prepare(session, learned, held_out, scheduler, options)
-    checkpoint = None if options.checkpoint is None else Checkpoint(options.checkpoint, run)
+    checkpoint = _checkpoint(run)
     if not (checkpoint is not None and options.resume and checkpoint.resume()):
         run.start()
     tell(run)
     return result_of(run, run_epochs(run, checkpoint))
 
 
-def run_epochs(run: Run, checkpoint: Checkpoint | None) -> str:
+def _checkpoint(run: Run) -> Checkpoint | RunState | None:
+    """The run's file, of the kind that its name says."""
+    path = run.options.checkpoint
+    if path is None:
+        return None
+    return RunState(path, run) if path.suffix == SUFFIX else Checkpoint(path, run)
+
+
+def run_epochs(run: Run, checkpoint: Checkpoint | RunState | None) -> str:
     """Train a run that has been started until there is a reason to stop; returns it."""
     with interruptible() as interrupted:
         while not (run.done or run.stagnates):

@@ -8,6 +8,7 @@ import numpy as np
 from ..graph import ABSENT, Graph, Node
 from . import averages, direct, elementwise, weighted
 from .hypothesis import Hypothesis, States
+from .ranges import Ranges
 
 
 class Approach(NamedTuple):
@@ -15,17 +16,17 @@ class Approach(NamedTuple):
 
     states      (graph, node, operands) -> columns of states
     hypotheses  (graph, node) -> hypotheses
-    domain      (graph, node) -> all states there can be; None where they are not listed
+    domain      (graph, node, ranges) -> all states there can be; None where they are not listed
     pointwise   whether there is one state for every element
     """
 
     states: Callable[[Graph, Node, list[np.ndarray]], States]
     hypotheses: Callable[[Graph, Node], list[Hypothesis]]
-    domain: Callable[[Graph, Node], States | None]
+    domain: Callable[[Graph, Node, Ranges], States | None]
     pointwise: bool = True
 
 
-def _nothing(graph: Graph, node: Node) -> None:
+def _nothing(graph: Graph, node: Node, ranges: Ranges) -> None:
     return None
 
 
@@ -33,7 +34,7 @@ WEIGHTED = Approach(weighted.states, weighted.hypotheses, _nothing)
 ELEMENTWISE = Approach(elementwise.states, elementwise.hypotheses, elementwise.domain)
 MEAN = Approach(averages.mean_states, averages.mean_hypotheses, averages.mean_domain)
 POOL = Approach(averages.pool_states, averages.pool_hypotheses, averages.pool_domain)
-DIRECT = Approach(direct.states, direct.hypotheses, _nothing, pointwise=False)
+DIRECT = Approach(direct.states, direct.hypotheses, direct.domain, pointwise=False)
 
 
 def approach(graph: Graph, node: Node) -> Approach:

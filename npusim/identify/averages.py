@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from ..affine import LIMITS, zero_point
+from ..affine import zero_point
 from ..diff.ideal import windows
 from ..graph import Graph, Node
 from ..kernels.structs import Mean, MeanXnnpack, Requantization
@@ -16,6 +16,7 @@ from ..requantization import clamp_of
 from .arithmetics import Bound, behind_blocks, bound, requantized
 from .elementwise import twists
 from .hypothesis import Codes, Hypothesis, States
+from .ranges import Range, Ranges, range_of
 from .three_stages import averaged
 
 LARGEST_DOMAIN = 1 << 22
@@ -29,19 +30,19 @@ def mean_states(graph: Graph, node: Node, operands: list[np.ndarray]) -> States:
     return total.reshape(-1), channel.reshape(-1)
 
 
-def mean_domain(graph: Graph, node: Node) -> States | None:
-    """Every sum, for every channel."""
+def mean_domain(graph: Graph, node: Node, ranges: Ranges) -> States | None:
+    """Every sum of every channel."""
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
-    cells = _cells(graph, node)
-    low, high = LIMITS[x.dtype]
-    channels = y.shape[-1] if y.shape else 1
-    # channels differ by their place in blocks alone
-    chosen = np.unique([0, channels - 1])
-    if (high - low) * cells > LARGEST_DOMAIN:
+    cells, channels = _cells(graph, node), y.shape[-1] if y.shape else 1
+    found = range_of(x, ranges)
+    if len(found.low) != channels:
+        found = Range(*(np.full(channels, end) for end in found.hull))
+    counts = (found.high - found.low) * cells + 1
+    if counts.sum() > LARGEST_DOMAIN:
         return None
-    totals = np.arange(low * cells, high * cells + 1)
-    grid = np.meshgrid(totals, chosen, indexing="ij")
-    return tuple(axis.reshape(-1) for axis in grid)
+    channel = np.arange(channels).repeat(counts)
+    first = (found.low * cells - (np.cumsum(counts) - counts)).repeat(counts)
+    return first + np.arange(counts.sum()), channel
 
 
 def mean_hypotheses(graph: Graph, node: Node) -> list[Hypothesis]:
@@ -106,10 +107,10 @@ def pool_states(graph: Graph, node: Node, operands: list[np.ndarray]) -> States:
     return tuple(column.reshape(-1).astype(np.int64) for column in columns)
 
 
-def pool_domain(graph: Graph, node: Node) -> States | None:
+def pool_domain(graph: Graph, node: Node, ranges: Ranges) -> States | None:
     """Every sum of every number of cells that a window has."""
     kernel = prod(node.attributes["kernel"])
-    low, high = LIMITS[graph.tensors[node.inputs[0]].dtype]
+    low, high = range_of(graph.tensors[node.inputs[0]], ranges).hull
     if (high - low) * kernel * kernel > LARGEST_DOMAIN:
         return None
     counts = range(1, kernel + 1)

@@ -1,5 +1,7 @@
 """Hypotheses about operators that have no states: softmax, real numbers, data that only moves."""
 
+from math import prod
+
 import numpy as np
 
 from ..affine import LIMITS
@@ -9,11 +11,31 @@ from ..parameters import Structs
 from ..reference import execute
 from .arithmetics import bound
 from .hypothesis import Codes, Hypothesis, States
+from .ranges import Ranges
+
+MOST_CLASSES = 3
+"""Of a softmax whose rows are all gone through."""
 
 
 def states(graph: Graph, node: Node, operands: list[np.ndarray]) -> States:
     """The operands as they are."""
     return tuple(operands)
+
+
+def domain(graph: Graph, node: Node, ranges: Ranges) -> States | None:
+    """Of a softmax of few classes every row, up to what is added to all of its logits."""
+    shape = graph.tensors[node.inputs[0]].shape
+    classes, rows = shape[-1] if shape else 0, prod(shape[:-1])
+    if node.op != "softmax" or not 2 <= classes <= MOST_CLASSES:
+        return None
+    low, high = LIMITS[graph.tensors[node.inputs[0]].dtype]
+    if high - low > 255:
+        return None
+    grid = np.meshgrid(*[np.arange(low, high + 1)] * classes, indexing="ij")
+    x = np.stack([axis.reshape(-1) for axis in grid], axis=1)
+    x = x[x.max(axis=1) == high].astype(graph.tensors[node.inputs[0]].dtype)
+    whole = np.concatenate([x, x[: -len(x) % rows]])
+    return (whole.reshape(-1, *shape[1:]),)
 
 
 def hypotheses(graph: Graph, node: Node) -> list[Hypothesis]:

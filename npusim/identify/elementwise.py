@@ -14,6 +14,7 @@ from ..reference.elementwise import add as add_twice
 from ..reference.xnnpack import add_xnnpack, rescale_xnnpack
 from .arithmetics import Bound, behind_blocks, bound, distance_to_end, requantized
 from .hypothesis import Codes, Hypothesis, States
+from .ranges import Ranges, range_of
 from .three_stages import added
 
 BINARY = ("add", "mul")
@@ -58,17 +59,23 @@ def row_length(graph: Graph, node: Node) -> int:
     return int(np.prod(graph.tensors[node.outputs[0]].shape))
 
 
-def domain(graph: Graph, node: Node) -> States | None:
-    """Every state there can be; None where operands are wider than 8 bits."""
+def domain(graph: Graph, node: Node, ranges: Ranges) -> States | None:
+    """Every state there can be; None where operands are wider than 8 bits.
+
+    A tensor that is read twice has one code in both places; constants have no codes but their own.
+    """
+    read = list(dict.fromkeys(node.inputs))
     columns = []
-    for i in node.inputs:
-        low, high = LIMITS[graph.tensors[i].dtype]
+    for tensor in (graph.tensors[i] for i in read):
+        low, high = LIMITS[tensor.dtype]
         if high - low > 255:
             return None
-        columns.append(np.arange(low, high + 1))
+        low, high = range_of(tensor, ranges).hull
+        columns.append(np.arange(low, high + 1) if tensor.data is None else np.unique(tensor.data))
     left = np.unique(distance_to_end(row_length(graph, node), 1))
-    grid = np.meshgrid(*columns, left, indexing="ij")
-    return tuple(axis.reshape(-1) for axis in grid)
+    *grid, places = np.meshgrid(*columns, left, indexing="ij")
+    codes = {i: axis.reshape(-1).astype(np.int64) for i, axis in zip(read, grid, strict=True)}
+    return (*(codes[i] for i in node.inputs), places.reshape(-1))
 
 
 def hypotheses(graph: Graph, node: Node) -> list[Hypothesis]:

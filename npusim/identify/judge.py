@@ -10,7 +10,9 @@ from ..diff.matching import match
 from ..diff.replay import leading_to
 from ..diff.sides import Side
 from ..graph import Graph
+from .equality import range_made
 from .hidden import verdicts as hidden_verdicts
+from .ranges import Range
 from .report import Report, accumulators_of, devices_of, kinds_of
 from .verdict import SKIPPED, Verdict, unjudged, verdict
 
@@ -38,19 +40,21 @@ def identify(
             notes.append(f"{pair.wanted.name} is left out: its values are no {pair.wanted.dtype}")
         else:
             known[pair.wanted.name] = pair.fitted.values.astype(pair.wanted.dtype)
-    found = _in_order(graph, judged(graph, known))
+    ranges: dict[str, Range] = {}
+    found = _in_order(graph, judged(graph, known, ranges))
     if all(v.status == SKIPPED for v in found):
         raise ValueError(f"{side.path}: must hold a tensor of {graph.name} and what it is made "
                          "from, got neither; name the model's input with --input")  # fmt: skip
     return assembled(graph, found, Report(
-        side.path, graph.name, _images(graph, known), (), (), (), None, tuple(notes), known
+        side.path, graph.name, _images(graph, known), (), (), (), None, tuple(notes), known, ranges
     ))  # fmt: skip
 
 
-def judged(graph: Graph, known: Arrays) -> Iterator[Verdict]:
+def judged(graph: Graph, known: Arrays, ranges: dict[str, Range]) -> Iterator[Verdict]:
     """A verdict on every node that leads to a known tensor, and on those that lead to none.
 
-    known   codes by name, in the graph's types
+    known    codes by name, in the graph's types
+    ranges   codes that tensors can have at all; added to
     """
     seen = set()
     for node in graph.nodes:
@@ -64,7 +68,11 @@ def judged(graph: Graph, known: Arrays) -> Iterator[Verdict]:
             reason = f"the dump does not hold {missing[0]}, an input of the model"
             yield unjudged(graph, node, reason)
         elif len(part.graph.nodes) == 1:
-            yield verdict(part, inputs, known[name])
+            found = verdict(part, inputs, known[name], ranges)
+            made = range_made(part.graph, part.last, found.survivors, ranges)
+            if made is not None:
+                ranges[name] = made
+            yield found
         else:
             yield from hidden_verdicts(part, inputs, known[name])
         seen |= {n.name for n in part.graph.nodes}

@@ -5,56 +5,44 @@ from itertools import product
 
 import numpy as np
 
-from ..diff.replay import Part, leading_to
+from ..diff.replay import leading_to
 from ..graph import Graph
-from ..headroom import WEIGHTED
 from .approach import states_of
-from .equality import reach, thresholds
-from .hypothesis import Hypothesis, States
+from .hypothesis import Hypothesis, Rule
+from .pursuit import Alternative, Pursuit
 from .report import Kind, Report
 from .verdict import SCALE_OPEN, UNDECIDED, Verdict
 
 Arrays = Mapping[str, np.ndarray]
-Alternative = Mapping[str, Sequence[Hypothesis]]
-"""Node -> hypotheses, one of which it follows."""
 
 MOST_NODES = 3
 """Nodes of an operator at which its rules are told apart."""
-FEW_OUTPUTS = 4096
-"""Outputs of an image up to which it is worth while to come near a decision step by step."""
-ELITE = 8
-PATIENCE = 40
-"""Batches without progress after which a pair is given up."""
+PATIENCE, LITTLE_PATIENCE, PATIENCE_BY_CHANCE = 40, 8, 400
+"""Batches without progress after which a pair is given up: of rules of devices, of others, and
+where only chance helps."""
 
 
 class Question:
     """Alternatives, and how many elements of what was kept so far tell each pair apart.
 
-    name   the operator, or the node
+    name          the operator, or the node
+    pursuit       of its nodes and alternatives; those of devices that are still possible come
+                  first, since they decide whose arithmetic it is
+    of_devices    how many those are
     """
 
-    def __init__(
-        self, name: str, alternatives: Sequence[Alternative], steps: Mapping[str, Part]
-    ) -> None:
-        self.name, self.alternatives, self.steps = name, alternatives, steps
-        self.totals = np.zeros((len(alternatives),) * 2, np.int64)
+    def __init__(self, name: str, pursuit: Pursuit, of_devices: int) -> None:
+        self.name, self.pursuit, self._of_devices = name, pursuit, of_devices
+        self.alternatives, self.steps = pursuit.alternatives, pursuit.steps
+        self.totals = np.zeros((len(self.alternatives),) * 2, np.int64)
         self.batch: Arrays = {}
-        self._upper = np.triu_indices(len(alternatives), 1)
         self.given_up = np.zeros_like(self.totals, bool)
-        self._elite: list[tuple[int, dict[str, np.ndarray]]] = []
-        self._target: tuple[int, int] | None = None
-        self._stale = 0
-        self._edges: dict[tuple[str, int, int], np.ndarray] = {}
+        self._upper = np.triu_indices(len(self.alternatives), 1)
 
     @property
     def pairs(self) -> int:
         """How many pairs of alternatives there are."""
         return len(self.alternatives) * (len(self.alternatives) - 1) // 2
-
-    @property
-    def elite(self) -> list[dict[str, np.ndarray]]:
-        """Images that came nearest to telling a pair apart."""
-        return [image for _, image in self._elite]
 
     def words(self, k: int) -> str:
         """An alternative."""
@@ -67,15 +55,16 @@ class Question:
 
     def proceed(self, gained: bool, wanted: int) -> None:
         """Count batches without progress; give up after many."""
-        self._stale = 0 if gained else self._stale + 1
-        if self._stale > PATIENCE:
-            self._stale = 0
+        pursuit = self.pursuit
+        pursuit.stale = 0 if gained else pursuit.stale + 1
+        if pursuit.stale > self._patience():
             lacking = self._lacking(wanted)
-            if self._target is not None and lacking[self._target]:
-                self.given_up[self._target] = True
+            if pursuit.target is not None and lacking[pursuit.target]:
+                self.given_up[pursuit.target] = True
             else:
                 self.given_up |= lacking
-            self._target, self._elite = None, []
+            pursuit.stale = 0
+            pursuit.aim_at(None)
 
     def gain(self, counts: np.ndarray, wanted: int) -> int:
         """How much nearer an image's counts come to what is wanted."""
@@ -99,6 +88,10 @@ class Question:
         m = len(self.alternatives)
         total = np.zeros((images, m, m), np.int64)
         pairs = np.argwhere(self._lacking(wanted)).tolist()
+        missed = np.argwhere(self._lacking(1)).tolist()
+        if missed:
+            second, first = min((b, a) for a, b in missed)
+            self.pursuit.aim_at((first, second))
         for node, part in self.steps.items():
             states = states_of(part.graph, part.last, dict(values))
             codes = {
@@ -108,7 +101,8 @@ class Question:
             for a, b in pairs:
                 ways = [(x != y).sum(axis=1) for x, y in product(codes[a], codes[b])]
                 total[:, a, b] += ways[0] if len(ways) == 1 else np.min(ways, axis=0)
-            self._rank(node, states, images)
+            if missed:
+                self.pursuit.watch(node, states, self.batch)
         return total
 
     def confused(self, node_codes: Mapping[str, Hypothesis], values: Arrays) -> Iterator[tuple]:
@@ -127,74 +121,58 @@ class Question:
                     alike[k] = any((h.codes(states) == actual).all() for h in a[node])
         yield from ((own, k) for k, same in enumerate(alike) if same and k != own)
 
+    def _patience(self) -> int:
+        target = self.pursuit.target
+        if self.pursuit.by_chance:
+            return PATIENCE_BY_CHANCE
+        return PATIENCE if target is None or max(target) < self._of_devices else LITTLE_PATIENCE
+
     def _lacking(self, wanted: int) -> np.ndarray:
         """Pairs that still need elements: bool, the upper triangle."""
         return np.triu((self.totals < wanted) & ~self.given_up, 1)
-
-    def _rank(self, node: str, states: States, images: int) -> None:
-        """Remember the images whose accumulators are nearest to where an open pair differs."""
-        part = self.steps[node]
-        if part.last.op not in WEIGHTED or len(states[0]) > images * FEW_OUTPUTS:
-            return
-        open_pairs = np.argwhere(self._lacking(1)).tolist()
-        if not open_pairs:
-            return
-        target = open_pairs[0][0], open_pairs[0][1]
-        if target != self._target:
-            self._target, self._elite, self._stale = target, [], 0
-        edges = self._differing(node, *target)
-        if not edges.size:
-            return
-        distance = _nearest(edges, states[0], states[1]).reshape(images, -1).min(axis=1)
-        best = self._elite[0][0] if self._elite else None
-        for image in np.argsort(distance)[:ELITE].tolist():
-            member = {n: x[image] for n, x in self.batch.items()}
-            self._elite.append((int(distance[image]), member))
-        self._elite = sorted(self._elite, key=lambda e: e[0])[:ELITE]
-        if best is not None and self._elite[0][0] < best:
-            self._stale = 0
-
-    def _differing(self, node: str, a: int, b: int) -> np.ndarray:
-        """(channel, accumulator) at which two alternatives differ: int64 (n, 2), sorted."""
-        key = node, a, b
-        if key not in self._edges:
-            part = self.steps[node]
-            reachable = reach(part.graph, part.last)
-            first, second = (self.alternatives[k][node][0] for k in (a, b))
-            found = [np.empty((0, 2), np.int64)]
-            if first.monotone and second.monotone:
-                low, high = (thresholds(h, reachable) for h in (first, second))
-                channel, _ = np.nonzero(low != high)
-                # codes differ from the smaller threshold up to the larger one
-                where = np.minimum(low, high)[low != high]
-                found.append(np.stack([channel, where], axis=1))
-            self._edges[key] = np.unique(np.concatenate(found), axis=0)
-        return self._edges[key]
 
 
 def questions(graph: Graph, report: Report) -> list[Question]:
     """What is open, of operators whose tensors the dump holds."""
     names = [t.name for t in graph.tensors]
-    verdicts = {v.node: v for v in report.verdicts}
-
-    def steps(nodes: Sequence[str]) -> dict[str, Part]:
-        return {n: leading_to(graph, verdicts[n].tensor, names) for n in nodes}
-
+    tensors = {v.node: v.tensor for v in report.verdicts}
     found = []
     for kind in report.kinds:
-        visible = [v for v in kind.verdicts if v.survivors and not v.together]
-        if kind.status not in (UNDECIDED, SCALE_OPEN) or not visible:
-            continue
-        if len(kind.groups) > 1 and len(visible) > 1:
-            nodes = _telling(kind, visible)
-            alternatives = [{v.node: _followers(v, rules) for v in nodes} for rules in kind.groups]
-            found.append(Question(kind.name, alternatives, steps([v.node for v in nodes])))
-        for v in visible:
-            groups = [g for g in v.groups if any(set(h.rules) & set(kind.rules) for h in g)]
-            if len(groups) > 1 and (len(visible) == 1 or kind.own(v)):
-                own = [{v.node: g[:1]} for g in groups]
-                found.append(Question(v.node, own, steps([v.node])))
+        if kind.status in (UNDECIDED, SCALE_OPEN):
+            for name, alternatives, count in _open(graph, report, kind):
+                steps = {n: leading_to(graph, tensors[n], names) for n in alternatives[0]}
+                pursuit = Pursuit(graph, steps, alternatives, report.ranges)
+                found.append(Question(name, pursuit, count))
     return found
+
+
+def _open(
+    graph: Graph, report: Report, kind: Kind
+) -> Iterator[tuple[str, Sequence[Alternative], int]]:
+    """Operator or node, its alternatives, and how many of them are devices'."""
+    visible = [v for v in kind.verdicts if v.survivors and not v.together]
+    if len(kind.groups) > 1 and len(visible) > 1:
+        nodes = _telling(kind, visible)
+        order, count = _devices_first(graph, report, nodes[0], kind.groups)
+        rules = [kind.groups[k] for k in order]
+        yield kind.name, [{v.node: _followers(v, r) for v in nodes} for r in rules], count
+    for v in visible:
+        own = [g for g in v.groups if any(set(h.rules) & set(kind.rules) for h in g)]
+        if len(own) > 1 and (len(visible) == 1 or kind.own(v)):
+            by_group = [[r for h in g for r in h.rules] for g in own]
+            order, count = _devices_first(graph, report, v, by_group)
+            yield v.node, [{v.node: own[k][:1]} for k in order], count
+
+
+def _devices_first(
+    graph: Graph, report: Report, v: Verdict, groups: Sequence[Sequence[Rule]]
+) -> tuple[list[int], int]:
+    """The order of groups of rules with those of devices that are still possible in front, and
+    their number."""
+    devices = (d.device for d in report.devices if d.consistent)
+    named = {device.rule(graph, graph.node(v.node)) for device in devices}
+    others = [named.isdisjoint(map(str, rules)) for rules in groups]
+    return sorted(range(len(groups)), key=others.__getitem__), others.count(False)
 
 
 def _followers(v: Verdict, rules: Sequence) -> list[Hypothesis]:
@@ -210,14 +188,3 @@ def _telling(kind: Kind, verdicts: Sequence[Verdict]) -> list[Verdict]:
         return len({tuple(_followers(v, rules)) for rules in kind.groups}), v.elements
 
     return sorted(verdicts, key=rank, reverse=True)[:MOST_NODES]
-
-
-def _nearest(edges: np.ndarray, acc: np.ndarray, channel: np.ndarray) -> np.ndarray:
-    """Distance of every accumulator to the next edge of its channel."""
-    span = 1 << 33
-    places = edges[:, 0] * span + edges[:, 1]
-    here = channel * span + acc
-    above = np.searchsorted(places, here)
-    upper = np.abs(places[np.minimum(above, len(places) - 1)] - here)
-    lower = np.abs(places[np.maximum(above - 1, 0)] - here)
-    return np.minimum(upper, lower)

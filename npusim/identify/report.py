@@ -9,6 +9,7 @@ from ..graph import Graph
 from .accumulators import NARROWEST, WIDEST
 from .devices import DEVICES, Device, contradicted, is_named
 from .hypothesis import Hypothesis, Rule
+from .ranges import Ranges
 from .verdict import DECIDED, SCALE_OPEN, SKIPPED, UNDECIDED, UNEXPLAINED, Verdict
 
 MIXED = "mixed"
@@ -116,6 +117,7 @@ class Report:
     accumulators  None without weighted nodes that were explained
     notes         what was assumed
     known         the tensors of the dump by name, in the model's types
+    ranges        the codes that tensors can have, where they are less than all
     """
 
     path: str
@@ -127,14 +129,21 @@ class Report:
     accumulators: Accumulators | None
     notes: tuple[str, ...] = ()
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=dict)
 
     @property
     def explained(self) -> bool:
-        """Whether every node that was judged is explained, by one rule per operator and one
-        accumulator."""
+        """Whether every node that was judged is explained, by one rule per operator or a profile
+        that has several, and one accumulator."""
         judged = [k for k in self.kinds if k.status != SKIPPED]
         common = self.accumulators is None or self.accumulators.common
-        return bool(judged) and common and all(k.status not in (UNEXPLAINED, MIXED) for k in judged)
+        return bool(judged) and common and not self.failed
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Operators that are not explained."""
+        wrong = (UNEXPLAINED,) if self.consistent else (UNEXPLAINED, MIXED)
+        return tuple(k.name for k in self.kinds if k.status in wrong)
 
     @property
     def consistent(self) -> tuple[str, ...]:

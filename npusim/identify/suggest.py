@@ -165,7 +165,7 @@ class _Search:
 
     def _batch(self, wanted: int) -> dict[str, np.ndarray]:
         """New images; every second time children of those that came near."""
-        near = [q.elite for q in self.asked if q.open(wanted) and q.elite]
+        near = [q.pursuit.elite for q in self.asked if q.open(wanted) and q.pursuit.elite]
         if near and self.batches % 4:
             parents = near[self.batches % len(near)]
             batch = {}
@@ -174,6 +174,10 @@ class _Search:
                 batch[s.tensor.name] = children(self.rng, s, images, self.size)
         else:
             batch = {s.tensor.name: drawn(self.rng, s, self.size) for s in self.sources}
+        open_still = [q for q in self.asked if q.open(wanted)]
+        if self.batches % 2:
+            asked = open_still[self.batches // 2 % len(open_still)]
+            batch = asked.pursuit.solved(batch, self.rng) or batch
         for q in self.asked:
             q.batch = batch
         return batch

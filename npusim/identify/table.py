@@ -84,8 +84,7 @@ def simple_names(groups: Sequence[Sequence[Rule]]) -> list[str]:
 
 def conclusion(report: Report) -> Iterator[str]:
     """The last lines: whose arithmetic it is."""
-    judged = [k for k in report.kinds if k.status != SKIPPED]
-    failed = [k.name for k in judged if k.status in (UNEXPLAINED, MIXED)]
+    failed = list(report.failed)
     if report.accumulators is not None and not report.accumulators.common:
         failed.append("accumulator, of which layers need different ones")
     consistent = report.consistent

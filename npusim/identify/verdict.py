@@ -14,6 +14,7 @@ from .accumulators import Widths, widths
 from .approach import approach, operands, states_of
 from .equality import classes
 from .hypothesis import Hypothesis, Outcome, Rule, judge, observe
+from .ranges import EVERYTHING, Ranges
 
 DECIDED = "decided"
 SCALE_OPEN = "scale open"
@@ -96,12 +97,15 @@ def unjudged(graph: Graph, node: Node, reason: str = "") -> Verdict:
     return Verdict(node.name, node.op, variant(graph, node), tensor, SKIPPED, reason=reason)
 
 
-def verdict(part: Part, inputs: dict[str, np.ndarray], actual: np.ndarray) -> Verdict:
+def verdict(
+    part: Part, inputs: dict[str, np.ndarray], actual: np.ndarray, ranges: Ranges = EVERYTHING
+) -> Verdict:
     """What one node's tensor says.
 
     part     of one node
     inputs   activations by name, in the graph's types
     actual   the codes that were found
+    ranges   codes that its inputs can have
     """
     graph, node = part.graph, part.last
     look = approach(graph, node)
@@ -115,7 +119,7 @@ def verdict(part: Part, inputs: dict[str, np.ndarray], actual: np.ndarray) -> Ve
         found = widths(graph, node, operands(graph, node, inputs)[0], actual, rules)
         if not fitting:
             fitting = list(dict.fromkeys(h for w in found.narrower for h in w.rules))
-    groups = classes(graph, node, fitting)
+    groups = classes(graph, node, fitting, ranges)
     return replace(unjudged(graph, node), status=status(groups), elements=observed.elements,
                    outcomes=tuple(outcomes), groups=groups, widths=found)  # fmt: skip
 

@@ -60,7 +60,6 @@ FIELDS = {
     "zo_hooks": {"context"},
     "zo_run": {
         "scaled", "logit_shift", "declared", "gate", "hooks", "seed", "epochs", "batch", "order",
-        "epoch",
         "options", "work", "moved", "cost", "history",
     },
 }  # fmt: skip

@@ -6,7 +6,7 @@ Only input and output are known: the convolution's tensor is not, and is judged 
 from __future__ import annotations
 
 import pytest
-from conformance.board import FILE, fitted_s0, opened, weighted
+from conformance.board import FILE, KNOWN_TIES, fitted_s0, opened, weighted
 from conformance.goldens import path_of
 
 import npusim
@@ -27,23 +27,23 @@ def report_of(case, folder):
 
 
 @pytest.mark.parametrize(
-    "case", ["conv2d_1x1", pytest.param("conv2d_32f_7x7", marks=pytest.mark.full)]
+    "case",
+    [c if c == "conv2d_1x1" else pytest.param(c, marks=pytest.mark.full) for c in KNOWN_TIES],
 )
-def test_board_names_three_stages_with_ties_away_and_s0(case, tmp_path):
+def test_board_names_three_stages_and_s0_and_the_ties_that_show(case, tmp_path):
     if not path_of(FILE).exists():
         pytest.skip(f"{path_of(FILE)} is absent")
     report, layer = report_of(case, tmp_path)
+    up, even = KNOWN_TIES[case]
+    ties = {"": 0, " with ties up": up, " with ties to even": even}
     assert report.explained
-    assert report.distinct == (("neural-art",),)
-    assert {h.own for h in layer.survivors} == {f"s0 {fitted_s0(case, tmp_path)}"}
+    assert {name for name in report.consistent if name.startswith("neural-art")} == {
+        f"neural-art{which}" for which, differing in ties.items() if not differing
+    }
+    found = {h.own for h in layer.survivors if h.own}
+    assert f"s0 {fitted_s0(case, tmp_path)}" in found
+    # where no tie shows, TFLite Micro's codes are the board's, and so are those of four s0
+    assert len(found) == (1 if up or even else 4)
     assert any(h.names == ("neural_art, ties away",) for h in layer.survivors)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("case", ["conv2d_16f_3x3", "conv2d_3x3", "conv2d_64f_3x3", "conv2d_pool"])
-def test_board_never_contradicts_neural_art(case, tmp_path):
-    if not path_of(FILE).exists():
-        pytest.skip(f"{path_of(FILE)} is absent")
-    report, layer = report_of(case, tmp_path)
-    assert "neural-art" in report.consistent
-    assert f"s0 {fitted_s0(case, tmp_path)}" in {h.own for h in layer.survivors}
+    if up and even:
+        assert report.distinct == (("neural-art",),)

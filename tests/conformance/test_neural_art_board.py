@@ -10,21 +10,22 @@ from __future__ import annotations
 import h5py
 import numpy as np
 import pytest
-from conformance.board import FILE, cases, derived, differing, fitted_s0, graph_of, opened, weighted
+from conformance.board import (
+    FILE,
+    KNOWN_TIES,
+    cases,
+    derived,
+    differing,
+    fitted_s0,
+    graph_of,
+    opened,
+    weighted,
+)
 from conformance.goldens import parameters, path_of
 
 import npusim
 from npusim.neural_art.stored import family, read
 
-# case: outputs that differ from the board's when all ties go (up, to even)
-KNOWN_TIES = {
-    "conv2d_16f_3x3": (0, 1),
-    "conv2d_1x1": (1, 3),
-    "conv2d_32f_7x7": (2, 1),
-    "conv2d_3x3": (2, 0),
-    "conv2d_64f_3x3": (0, 7),
-    "conv2d_pool": (0, 0),
-}
 # the average's numbers, and what the file calls them
 AVERAGE = {"cells": "n_pool", "mulval": "mulval", "A": "A_pool", "q": "pool_s", "C": "C_pool"}
 

@@ -97,6 +97,23 @@ def network(seed: int, biased: bool = False) -> Network:
     return Network(seed, draft.model(), draft.codes[0], f"network({seed}): {' '.join(names)}")
 
 
+def fan(seed: int) -> Network:
+    """Draw a network whose layers read the image: a convolution, two others, a fully connected one.
+
+    So an input can bring each of them to any state. One image, a bias in every layer.
+    """
+    draft = Draft(np.random.default_rng([0x66616E, seed]), biased=True)
+    affine = draws.affine(draft.rng, False, 1e-3, 0.1)
+    draft.codes[0] = draws.codes(draft.rng, (1, 7, 7, 4), affine.zero_point)
+    draft.tensors.append(draws.tensor("x", draft.codes[0], affine))
+    others = [name for name in LAYERS if name not in ("pad", "convolution")]
+    for kind in ("convolution", *draft.rng.choice(others, 2, replace=False)):
+        LAYERS[str(kind)](draft, 0)
+    _logits(draft, 0)
+    names = [tflite_builder.operator_name(operation) for operation in draft.operations]
+    return Network(seed, draft.model(), draft.codes[0], f"fan({seed}): {' '.join(names)}")
+
+
 def _convolution(draft: Draft, x: int) -> int:
     i, o = draft.codes[x].shape[3], int(draft.rng.integers(1, MAX_CHANNELS + 1))
     kernel = (1, 1) if draft.rng.random() < 0.5 else (3, 3)
@@ -182,7 +199,15 @@ def _rescale(draft: Draft, x: int) -> int:
 
 
 def _classifier(draft: Draft, x: int) -> None:
-    """Means or all positions, a fully connected layer, softmax."""
+    """Logits, softmax."""
+    logits = _logits(draft, x)
+    shape = draft.codes[logits].shape
+    probabilities = Tensor("y", shape, np.int8, 1 / 256, -128)
+    draft.append([probabilities], tflite_builder.softmax(logits, len(draft.tensors), 1.0))
+
+
+def _logits(draft: Draft, x: int) -> int:
+    """Means or all positions, a fully connected layer."""
     rng = draft.rng
     flat = _mean(draft, x, keep_dims=False) if rng.random() < 0.5 else _flatten(draft, x)
     codes = draft.codes[flat]
@@ -192,9 +217,7 @@ def _classifier(draft: Draft, x: int) -> None:
     layer = _biased(draft, layer, 0)
     tensors, indices = weighted_cases.layer_tensors(layer, (codes.shape[0], o), 0)
     inputs, y = _placed(draft, flat, indices)
-    logits = draft.append(tensors[1:], tflite_builder.fully_connected(inputs, y))
-    probabilities = Tensor("y", (codes.shape[0], o), np.int8, 1 / 256, -128)
-    draft.append([probabilities], tflite_builder.softmax(logits, len(draft.tensors), 1.0))
+    return draft.append(tensors[1:], tflite_builder.fully_connected(inputs, y))
 
 
 def _mean(draft: Draft, x: int, keep_dims: bool) -> int:

@@ -1,5 +1,6 @@
 """Training exported to C: after every step the bits are zo's, and a run ends where zo's ends."""
 
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -101,6 +102,78 @@ def test_a_run_ends_with_zos_weights(tmp_path):
     assert [line.split()[5] for line in said] == [str(e.correct) for e in result.history]
     assert any(epoch.events for epoch in result.history)
     assert (tmp_path / "out.bin").read_bytes() == changed(session)
+
+
+def test_program_and_train_go_on_from_each_others_states(tmp_path):
+    """A run that Python begins, C goes on with, and Python ends from C's state."""
+    program = Program(exported("below", checked=1), BY_NAME["gcc-sanitized"], tmp_path)
+
+    def train(file, **hooks):
+        task = task_of("below")
+        session = Session(task.graph, trainable=task.trainable, threads=1)
+        chosen = options(
+            RUNS["below"][1], checkpoint=tmp_path / file, resume=True, hooks=zo.Hooks(**hooks)
+        )
+        return session, zo.train(session, task.train, task.validation, scheduler=schedule(),
+                                 options=chosen)  # fmt: skip
+
+    whole, _ = train("whole.zor")
+    with pytest.raises(InterruptedError):
+        train("run.zor", on_epoch=stop_at(1))
+    begun = (tmp_path / "run.zor").read_bytes()
+    said = program.done("./model", "out.bin", "run.zor").splitlines()
+    assert [line.split()[1] for line in said] == ["1", "2", "3"]
+    assert (tmp_path / "out.bin").read_bytes() == changed(whole)
+    assert (tmp_path / "run.zor").read_bytes() == (tmp_path / "whole.zor").read_bytes() != begun
+    ended, result = train("run.zor")
+    assert changed(ended) == changed(whole)
+    assert [e.epoch for e in result.history] == [3]
+
+
+def with_number(state, k, value):
+    """The state with another number of its head, its checksum right."""
+    at = 8 * (1 + k)
+    body = (state[:at] + value.to_bytes(8, "little") + state[at + 8 :])[8:]
+    return state[:4] + zlib.crc32(body).to_bytes(4, "little") + body
+
+
+@pytest.fixture(scope="module")
+def head_program(tmp_path_factory):
+    """A program that trains the head, and the state of the run at its end."""
+    program = Program(exported("head"), BY_NAME["gcc-sanitized"], tmp_path_factory.mktemp("head"))
+    program.done("./model", "out.bin", "whole.zor")
+    return program, (program.folder / "whole.zor").read_bytes()
+
+
+def stop_at(epoch):
+    def stop(found):
+        if found.epoch == epoch:
+            raise InterruptedError
+
+    return stop
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: b"",
+        lambda state: state[:-1],
+        lambda state: state + b"\0",
+        lambda state: state[:-1] + bytes([state[-1] ^ 1]),
+        lambda state: with_number(state, 1, 6),  # the seed
+        lambda state: with_number(state, 5 + 4, 4),  # the epoch
+        lambda state: with_number(state, 5 + 4 + 2, 7),  # the exponent
+        lambda state: with_number(state, 5 + 4 + 3, 3),  # q
+    ],
+)
+def test_program_refuses_states_that_are_not_this_runs(damage, head_program):
+    program, whole = head_program
+    folder = program.folder
+    data = damage(whole)
+    (folder / "bad.zor").write_bytes(data)
+    said = program.done("./model", "out.bin", "bad.zor", status=2)
+    assert said == "bad.zor: must be the whole state of this run\n"
+    assert (folder / "bad.zor").read_bytes() == data
 
 
 def changed(session):

@@ -2,7 +2,7 @@
 
 #include "fixed_point.h"
 
-enum { EXPONENTS = 7, EXP_BITS = 20, LN2_Q24 = 11629080 };
+enum { EXP_BITS = 20, LN2_Q24 = 11629080 };
 
 const int32_t *zo_cross_entropy_exp(const struct zo_cross_entropy *loss)
 {
@@ -31,7 +31,7 @@ int64_t zo_cross_entropy_bound(const struct zo_cross_entropy *loss, int32_t batc
 
 enum zo_status zo_cross_entropy_doubled(struct zo_cross_entropy *loss)
 {
-    if (loss->exponent + 1 == EXPONENTS) {
+    if (loss->exponent + 1 == ZO_EXPONENTS) {
         return ZO_BAD_SCALE;
     }
     loss->exponent++;

@@ -12,6 +12,9 @@
 
 #include "status.h"
 
+/* Scales of the logits that tables are made for: a scale doubles six times at most. */
+enum zo_exponents { ZO_EXPONENTS = 7 };
+
 /* Row e serves logits of scale 2^e * s.
  *
  * exp    (7, 256): round(2^20 * exp(-2^e*s*d))

@@ -29,7 +29,7 @@ int32_t zo_run_done(const struct zo_run *run)
 
 enum zo_status zo_run_start(struct zo_run *run)
 {
-    struct zo_epoch epoch = {0, 0, {0, 0, 0, 0, 0}, 0, 0};
+    struct zo_epoch epoch = {run->epoch, 0, {0, 0, 0, 0, 0}, 0, 0};
     zo_source_keep(&run->train);
     zo_source_keep(&run->validation);
     const enum zo_status status = zo_evaluate(&run->validation, &run->step.loss, &epoch.found);

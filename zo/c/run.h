@@ -1,7 +1,7 @@
 /* A run: the state of training between two epochs, and how one epoch changes it.
  *
- * Between calls all state is in the structs that the run points at, so a checkpoint is a copy of
- * them, and of the weights, biases and shifts. Twin of zo/run.py. */
+ * Between calls all state is in the structs that the run points at; run_state.h makes bytes of it.
+ * Twin of zo/run.py. */
 #ifndef ZO_RUN_H
 #define ZO_RUN_H
 
@@ -84,7 +84,7 @@ struct zo_run {
     int32_t stagnates;
 };
 
-/* Evaluate before any training: epoch 0. */
+/* Evaluate before any training, epoch 0, or before a run goes on. */
 enum zo_status zo_run_start(struct zo_run *run);
 
 /* Whole batches in the training images. */

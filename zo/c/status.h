@@ -13,7 +13,8 @@ enum zo_status {
                        smoothing, the same in every epoch */
     ZO_BAD_RATE,    /* no rate was made for this q */
     ZO_BAD_COUNT,   /* a channel must show 1..2^23-1 values */
-    ZO_BAD_SCALE    /* scales double at most six times */
+    ZO_BAD_SCALE,   /* scales double at most six times */
+    ZO_BAD_STATE    /* a run's state must be whole, and of this run */
 };
 
 #endif

@@ -17,6 +17,7 @@ from ..data import Dataset
 from ..options import Options
 from ..prepare import prepare
 from ..run import Run
+from ..run_state import run_state_size
 from ..schedule import Schedule
 from ..sources import c_sources
 from .network import network_of
@@ -99,7 +100,7 @@ def export_training(
     files: dict[str, str | bytes] = {
         "README.md": readme(model, found, run, device.target, graph),
         **model_files(model, graph),
-        **_training_files(model, found, TARGETS[device.target].program),
+        **_training_files(model, found, run_state_size(run), TARGETS[device.target].program),
         **{f"zo/{path.name}": path.read_text("utf-8") for path in c_sources()},
         **target_files(device.target),
         **target_files(device.target, TEMPLATES),
@@ -118,7 +119,9 @@ def _model(graph: Graph, trainable: Sequence[str], name: str, run: Run) -> Model
     return model_of(session.graph, name, indices, head)
 
 
-def _training_files(model: Model, found: Training, program: bool) -> dict[str, str]:
+def _training_files(
+    model: Model, found: Training, state_bytes: int, program: bool
+) -> dict[str, str]:
     """The run, and what no run changes; main.c where there is a program around it."""
     files = sorted(path for path in TEMPLATES.iterdir() if path.is_file())
     templates = {path.name: path.read_text("utf-8") for path in files}
@@ -128,6 +131,7 @@ def _training_files(model: Model, found: Training, program: bool) -> dict[str, s
         "@NAME@": model.prefix,
         "@MACRO@": model.names.macro,
         "@CHANGED@": str(changed_arrays(model)),
+        "@STATE@": str(state_bytes),
     }
     filled = {name: filled_template(text, marks) for name, text in templates.items()}
     return {

@@ -9,6 +9,7 @@ from npusim.export.targets import TARGETS
 from npusim.plurals import counted
 
 from ..run import Run
+from ..run_state import run_state_size
 from .training import Training
 
 _TEXT = """\
@@ -45,10 +46,11 @@ extern const uint8_t sample_region[]; /* made by region.c, or any other copy of 
 zo_train(&{name}_training);
 ```
 
-`zo_train_epoch` trains one epoch at a time. All state is in the structs that `{name}_training`
-points at, so a checkpoint is a copy of them. The forward pass is behind the function pointers of
-`train.network` and `validation.network`: a network compiled for an NPU takes the place of the
-kernels there, and the bits are the same as long as its arithmetic is.
+`zo_train_epoch` trains one epoch at a time. Between epochs `zo_pack_run` of `zo/run_state.h`
+makes {state} bytes of all that training changed; `zo_unpack_run` brings a run that was loaded to
+there, and training goes on to the same bits, here or in Python. The forward pass is behind the
+function pointers of `train.network` and `validation.network`: a network compiled for an NPU takes
+the place of the kernels there, and the bits are the same as long as its arithmetic is.
 
 `samples.bin` holds {train} training and {validation} validation images. `region.c` builds it in,
 in the section `.npu_samples`; on a board it can be written to memory-mapped flash instead, and be
@@ -88,8 +90,9 @@ make check
 
 `make check` trains the first {epochs} and compares loss, weights, residuals and momentum after
 every step with `self_test.h`. `./model out.bin` trains the whole run and writes what it changed
-to `out.bin`, in the order of `{name}_changed`. Exit status: 0 done, 1 the self-test failed, 2 not
-done."""
+to `out.bin`, in the order of `{name}_changed`. `./model out.bin state.zor` goes on from `state.zor`
+where it is there, and replaces it after each epoch. Exit status: 0 done, 1 the self-test failed, 2
+not done."""
 
 _LIBRARY = """\
 ```
@@ -141,6 +144,7 @@ def readme(model: Model, training: Training, run: Run, target: str, source: Grap
         ),
         tensors="\n".join(_tensors(run)),
         settings=_settings(run),
+        state=f"{run_state_size(run):,}",
         train=f"{len(run.train):,}",
         validation=f"{len(run.validation):,}",
         memory="\n".join(_memory(model, training)),

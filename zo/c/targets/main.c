@@ -1,35 +1,28 @@
 /* Trains @NAME@ on the samples of the linker's section .npu_samples.
  *
- *     model       the self-test: the first steps, each against what zo computed
- *     model OUT   the whole run; what training changed goes to the file OUT
+ *     model             the self-test: the first steps, each against what zo computed
+ *     model OUT         the whole run; what training changed goes to the file OUT
+ *     model OUT STATE   the same, but going on from the file STATE where it is there; after each
+ *                       epoch STATE is replaced
  *
  * Exit status: 0 done, 1 the self-test failed, 2 not done. */
 #include "@NAME@_training.h"
 #include "host.h"
+#include "run_state.h"
 #include "self_test.h"
 
 extern const uint8_t sample_region[];
 
 static uint32_t wrong;
 
+/* Where the state is kept, or NULL; its bytes, and one more to tell a longer file. */
+static const char *state_file;
+static uint8_t saved[@MACRO@_STATE_BYTES + 1];
+
 static void print(const char *text, int64_t number)
 {
     host_print(text);
     host_print_number((uint32_t)number, 10);
-}
-
-/* CRC-32 (IEEE 802.3) of bytes, continued from `crc`. */
-static uint32_t checksum(uint32_t crc, const void *data, size_t size)
-{
-    const uint8_t *bytes = data;
-    crc = ~crc;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++) {
-            crc = crc & 1 ? crc >> 1 ^ 0xEDB88320u : crc >> 1;
-        }
-    }
-    return ~crc;
 }
 
 /* Of all that a step changes: codes, residuals and momentum of every tensor. */
@@ -39,12 +32,12 @@ static uint32_t state(void)
     uint32_t crc = 0;
     for (size_t i = 0; i < step->count; i++) {
         const struct zo_state *s = &step->tensors[i].state;
-        crc = checksum(crc, s->codes, s->n);
+        crc = zo_crc32((const uint8_t *)s->codes, s->n, crc);
         if (s->residual != NULL) {
-            crc = checksum(crc, s->residual, s->n * sizeof *s->residual);
+            crc = zo_crc32((const uint8_t *)s->residual, s->n * sizeof *s->residual, crc);
         }
         if (s->momentum != NULL) {
-            crc = checksum(crc, s->momentum, s->n * sizeof *s->momentum);
+            crc = zo_crc32((const uint8_t *)s->momentum, s->n * sizeof *s->momentum, crc);
         }
     }
     return crc;
@@ -107,12 +100,39 @@ static int self_test(void)
     return wrong != 0;
 }
 
-static int train(const char *out)
+static int32_t write_file(const char *name, const void *data, size_t size)
 {
-    @NAME@_training.hooks.on_epoch = print_epoch;
-    if (zo_train(&@NAME@_training) != ZO_OK) {
-        return fail("a step was refused", "training");
+    const int32_t file = host_create(name);
+    if (file < 0) {
+        return -1;
     }
+    const int32_t status = host_write(file, data, size);
+    return host_close(file) == 0 ? status : -1;
+}
+
+static void save_epoch(void *context, const struct zo_epoch *epoch)
+{
+    print_epoch(context, epoch);
+    zo_pack_run(&@NAME@_training, saved);
+    if (write_file(state_file, saved, @MACRO@_STATE_BYTES) != 0) {
+        wrong = 1;
+    }
+}
+
+/* Goes on from the state, where there is one; 0, or -1 where it is damaged or another run's. */
+static int32_t resume(void)
+{
+    const int32_t file = host_open(state_file);
+    if (file < 0) {
+        return 0;
+    }
+    const size_t size = host_read(file, saved, sizeof saved);
+    (void)host_close(file);
+    return zo_unpack_run(&@NAME@_training, saved, size) == ZO_OK ? 0 : -1;
+}
+
+static int write_changed(const char *out)
+{
     const int32_t file = host_create(out);
     if (file < 0) {
         return fail("cannot be written", out);
@@ -125,13 +145,26 @@ static int train(const char *out)
     return host_close(file) == 0 && status == 0 ? 0 : fail("cannot be written", out);
 }
 
+static int train(const char *out)
+{
+    @NAME@_training.hooks.on_epoch = state_file == NULL ? print_epoch : save_epoch;
+    if (state_file != NULL && resume() != 0) {
+        return fail("must be the whole state of this run", state_file);
+    }
+    if (zo_train(&@NAME@_training) != ZO_OK) {
+        return fail("a step was refused", "training");
+    }
+    return wrong != 0 ? fail("cannot be written", state_file) : write_changed(out);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc > 2) {
-        return fail("arguments must be OUT, or none", argv[0]);
+    if (argc > 3) {
+        return fail("arguments must be OUT and STATE, OUT, or none", argv[0]);
     }
     if (@NAME@_load_training(sample_region) != 0) {
         return fail("must be those of this network", "samples");
     }
+    state_file = argc == 3 ? argv[2] : NULL;
     return argc == 1 ? self_test() : train(argv[1]);
 }

@@ -16,6 +16,9 @@ extern struct zo_run @NAME@_training;
  * returns   0, or -1 where there are none such for this network */
 int32_t @NAME@_load_training(const uint8_t *region);
 
+/* Of the state that run_state.h makes of the run. */
+#define @MACRO@_STATE_BYTES @STATE@
+
 /* What training changed of the network, to be kept. */
 struct changed {
     const void *data;
