@@ -36,18 +36,16 @@ def prepare(
 
     raises   ValueError, TypeError, ModelError when something does not fit
     """
-    method, schedule = options.method, QScheduler() if scheduler is None else scheduler
+    method, schedule = options.method, _schedule(scheduler)
     if method.recalibrate:
-        frozen = any(on_hardware(session.graph, node) for node in session.graph.nodes)
-        check_profile(NEURAL_ART if frozen else session.graph.profile, "train")
+        _check_scales(session.graph)
     classifier = _classifier(session.graph, method)
     loss = _loss(method, classifier)
     _check_data(train, validation, loss, options.batch)
     group = make_group(session, method, classifier, options.batch)
     head_alone = _is_head_alone(session.graph, group, classifier, options)
     watcher = schedule if isinstance(schedule, Watcher) else None
-    work = _work(session, group, options, head_alone)
-    work = work._replace(halves=watcher is not None and watcher.wants_halves)
+    work = _work(session, group, options, head_alone, watcher)
     _begin(schedule, work, len(train), options)
     _prove(group, method, schedule, loss, options.batch)
     learned, held_out = (
@@ -69,6 +67,23 @@ def _begin(schedule: Schedule, work: Work, images: int, options: Options) -> Non
         estimator = name_of(options.method.estimator)
         steps = options.epochs * options.steps_per_epoch(images)
         schedule.start(RunShape(steps, lambda q: work.step_cost(estimator, q), estimator))
+
+
+def _schedule(scheduler: Schedule | None) -> Schedule:
+    """QScheduler unless another is given; TypeError for what is none."""
+    schedule = QScheduler() if scheduler is None else scheduler
+    if not isinstance(schedule, Schedule):
+        raise TypeError(
+            "train: scheduler must have q, rungs, step, state_dict and load_state_dict, got "
+            f"{name_of(schedule)}; a function goes into UserSchedule"
+        )
+    return schedule
+
+
+def _check_scales(graph: Graph) -> None:
+    """ValueError where they cannot double."""
+    frozen = any(on_hardware(graph, node) for node in graph.nodes)
+    check_profile(NEURAL_ART if frozen else graph.profile, "train")
 
 
 def _classifier(graph: Graph, method: Method) -> Classifier | None:
@@ -148,7 +163,9 @@ def _is_head_alone(
     return not order_matters(bound, accumulator(graph))
 
 
-def _work(session: Session, group: Group, options: Options, head_alone: bool) -> Work:
+def _work(
+    session: Session, group: Group, options: Options, head_alone: bool, watcher: Watcher | None
+) -> Work:
     macs = session.macs_from_prefix if options.reuse.prefix else session.macs
     counts = [(t.exact, t.state.codes.size, 4 if t.form is not None else 1) for t in group.tensors]
     return Work(
@@ -157,12 +174,15 @@ def _work(session: Session, group: Group, options: Options, head_alone: bool) ->
         sum(n for exact, n, _ in counts if not exact),
         sum(n * size for exact, n, size in counts if not exact),
         sum(n * size for exact, n, size in counts if exact),
-        "saturated"
-        if options.method.perturbation == "saturate"
-        else "signs"
-        if head_alone
-        else "in_place",
+        _way(options, head_alone),
+        watcher is not None and watcher.wants_halves,
     )
+
+
+def _way(options: Options, head_alone: bool) -> str:
+    if options.method.perturbation == "saturate":
+        return "saturated"
+    return "signs" if head_alone else "in_place"
 
 
 def _frozen_macs(session: Session, options: Options) -> int:
