@@ -84,7 +84,7 @@ def measure(kind: str, folder: Path, weights: int) -> dict[str, float]:
     made = calls(weights)
     found = {what: round(counter.count(case) / times, 3) for what, (case, times) in made.items()}
     case, _ = made["weight perturbed"]
-    philox = "zo_philox4x32" if kind == "scalar" else "zo_four_blocks"
+    philox = "zo_sign_words" if kind == "scalar" else "zo_four_blocks"
     blocks = -(-weights // 128)
     found["Philox, 128 bits"] = round(counter.count(case, philox) / blocks, 2)
     return found

@@ -1,13 +1,8 @@
 """Schedules that raise q when what a step measures is mostly noise.
 
-A step is noisy when, for a threshold t,
-
-    split_half     sum |g_A - g_B|  >  t * sum |g_A + g_B|      A, B: halves of the samples
-    coefficients   sum_i |q*d_i - S|  <  t * q*|S|              d_i = L_i - L_0, S = sum_i d_i
-    dead_zone      weights - changed  >  t * weights            codes an update left as they were
-
-An epoch is noisy when more than half of its steps are; q rises after `patience` noisy epochs in a
-row. Everything is an integer or an exact fraction.
+When a step is noisy stands in `evidence`, for three measures and a threshold t. An epoch is noisy
+when more than half of its steps are; q rises after `patience` noisy epochs in a row. Everything is
+an integer or an exact fraction.
 
 `split_half` is FwdLLM's variance gate with absolute values: two estimates of one gradient must
 agree. `coefficients` compares what tells directions apart with what all of them share, which for

@@ -104,6 +104,14 @@ class Method:
                 f"method: perturbation saturate needs one_sided, got {name_of(self.estimator)}; "
                 "what was clamped on one side is not what was clamped on the other"
             )
+        self._check_loss()
+
+    def _check_loss(self) -> None:
+        if self.loss is not None and not hasattr(self.loss, "bound"):
+            raise TypeError(
+                f"method: loss must have a bound, got {name_of(self.loss)}; a function goes into "
+                "UserLoss"
+            )
         if self.exact_head and not isinstance(self.loss, CrossEntropy | None):
             raise ValueError(
                 "method: exact_head is the gradient of cross-entropy, got loss "

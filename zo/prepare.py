@@ -38,7 +38,7 @@ def prepare(
 
     raises   ValueError, TypeError, ModelError when something does not fit
     """
-    method, schedule = options.method, QScheduler() if scheduler is None else scheduler
+    method, schedule = options.method, _schedule(scheduler)
     classifier = _classifier(session.graph, method)
     if method.recalibrate:
         _check_recalibration(session, classifier)
@@ -47,8 +47,7 @@ def prepare(
     group = make_group(session, method, classifier, options.batch)
     head_alone = _is_head_alone(session.graph, group, classifier, options)
     watcher = schedule if isinstance(schedule, Watcher) else None
-    work = _work(session, group, options, head_alone)
-    work = work._replace(halves=watcher is not None and watcher.wants_halves)
+    work = _work(session, group, options, head_alone, watcher)
     _begin(schedule, work, train.originals, options)
     _prove(group, method, schedule, loss, options.batch)
     learned, held_out = (
@@ -70,6 +69,17 @@ def _begin(schedule: Schedule, work: Work, images: int, options: Options) -> Non
         estimator = name_of(options.method.estimator)
         steps = options.epochs * options.steps_per_epoch(images)
         schedule.start(RunShape(steps, lambda q: work.step_cost(estimator, q), estimator))
+
+
+def _schedule(scheduler: Schedule | None) -> Schedule:
+    """QScheduler unless another is given; TypeError for what is none."""
+    schedule = QScheduler() if scheduler is None else scheduler
+    if not isinstance(schedule, Schedule):
+        raise TypeError(
+            "train: scheduler must have q, rungs, step, state_dict and load_state_dict, got "
+            f"{name_of(schedule)}; a function goes into UserSchedule"
+        )
+    return schedule
 
 
 def _classifier(graph: Graph, method: Method) -> Classifier | None:
@@ -163,7 +173,9 @@ def _is_head_alone(
     return not order_matters(bound, accumulator_of(graph, node))
 
 
-def _work(session: Session, group: Group, options: Options, head_alone: bool) -> Work:
+def _work(
+    session: Session, group: Group, options: Options, head_alone: bool, watcher: Watcher | None
+) -> Work:
     macs = session.macs_from_prefix if options.reuse.prefix else session.macs
     counts = [(t.exact, t.state.codes.size, 4 if t.form is not None else 1) for t in group.tensors]
     return Work(
@@ -172,12 +184,15 @@ def _work(session: Session, group: Group, options: Options, head_alone: bool) ->
         sum(n for exact, n, _ in counts if not exact),
         sum(n * size for exact, n, size in counts if not exact),
         sum(n * size for exact, n, size in counts if exact),
-        "saturated"
-        if options.method.perturbation == "saturate"
-        else "signs"
-        if head_alone
-        else "in_place",
+        _way(options, head_alone),
+        watcher is not None and watcher.wants_halves,
     )
+
+
+def _way(options: Options, head_alone: bool) -> str:
+    if options.method.perturbation == "saturate":
+        return "saturated"
+    return "signs" if head_alone else "in_place"
 
 
 def _frozen_macs(session: Session, options: Options) -> int:

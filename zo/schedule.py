@@ -10,7 +10,7 @@ Source: "QScheduler" (arXiv 2607.18802), whose threshold is not given: ours is 0
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from .budget import Budget, RunShape
 from .fixed_point import round_half_up, rs
@@ -18,6 +18,7 @@ from .ladder import at_least, factor_above_one, ladder_of, next_rung
 from .metric import Metric, exact_decimal, plateau, read_metric
 
 
+@runtime_checkable
 class Schedule(Protocol):
     """What training asks of a schedule: the present q, every q that may come, and the next one."""
 

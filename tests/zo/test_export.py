@@ -39,7 +39,7 @@ RUNS = {
 }
 THRESHOLDS = {"split_half": 0.5, "coefficients": 1.5, "dead_zone": 0.3}
 ORDINARY = {("head", "m55-mve"), ("declared", "gcc"), ("split_half", "m55-scalar"),
-            ("hadamard", "m55-mve"), ("coefficients", "gcc-sanitized"),
+            ("hadamard", "m55-mve"), ("coefficients", "gcc"),
             ("below", "clang-sanitized"), ("joint", "gcc-sanitized"),
             ("saturated", "m55-scalar")}  # fmt: skip
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from training_tasks import CLASSES, FEATURES, head_task, run_to_end
+from training_tasks import CLASSES, FEATURES, head_task, interrupt_after, run_to_end
 
 import zo
 from zo.evidence import Evidence
@@ -93,3 +93,27 @@ def test_halves_cost_random_bits():
     plain, halves, dead_zone = costs
     assert plain == dead_zone
     assert halves == plain._replace(random_bits=plain.random_bits + 6 * 2 * CLASSES * FEATURES)
+
+
+@pytest.mark.parametrize("measure", ["split_half", "coefficients", "dead_zone"])
+def test_a_resumed_run_takes_the_same_path(measure, tmp_path):
+    def run(name, hooks):
+        threshold = {"coefficients": 3.0, "split_half": 0.8}.get(measure, 0.5)
+        schedule = Gate(measure, 2, q_max=16, patience=2, threshold=threshold)
+        path = tmp_path / f"{name}.npz"
+        result, session = run_to_end(
+            head_task(seed=1),
+            schedule,
+            epochs=8,
+            batch=8,
+            hooks=hooks,
+            checkpoint=path,
+            resume=True,
+        )
+        epochs = [epoch._replace(seconds=0) for epoch in result.history]
+        return epochs, session.weights["head"].tobytes()
+
+    whole = run("whole", zo.Hooks())
+    assert len({epoch.q for epoch in whole[0]}) > 2
+    run("parts", interrupt_after(6 * 3 + 4))
+    assert run("parts", zo.Hooks()) == whole

@@ -94,3 +94,10 @@ def test_c_has_no_functions_of_a_user(what):
 def test_functions_are_no_choice_of_other_settings():
     with pytest.raises(ValueError, match="method: decay must be one of cosine, constant, got"):
         zo.Method(decay=slope)
+
+
+def test_bare_functions_are_sent_to_their_wrappers():
+    with pytest.raises(TypeError, match=r"loss must have a bound, got .*slope; .* into UserLoss"):
+        zo.Method(loss=slope)
+    with pytest.raises(TypeError, match=r"scheduler must have q, .* got .*slope; .*UserSchedule"):
+        run_to_end(head_task(seed=2), slope, **CHOSEN)

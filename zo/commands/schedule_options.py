@@ -46,9 +46,10 @@ SAMPLES: Options = {
         "help": "q from these epochs on, counted from 0",
     },
     "--schedule": {
-        "choices": SCHEDULES,
-        "help": "qscheduler: up when accuracy stagnates; split_half, coefficients, dead_zone: up "
-        "when steps are noise; cost_aware: of least predicted cost; ramp, power: with the epochs",
+        "choices": SCHEDULES, "metavar": "NAME",
+        "help": "qscheduler (if not given): up when accuracy stagnates; split_half, "
+        "coefficients, dead_zone: up when steps are noise; cost_aware: of least predicted cost; "
+        "ramp, power: with the epochs",
     },
     "--q0": {"type": counting_number, "metavar": "N", "help": "at the start; 8"},
     "--q-max": {"type": counting_number, "metavar": "N", "help": "at most; 64"},
