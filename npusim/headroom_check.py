@@ -117,8 +117,8 @@ class NodeHeadroom:
     def as_dict(self) -> dict[str, Any]:
         """Everything as JSON's types.
 
-        The fields under their names, channels as lists of numbers; `lost` as objects with `reason`
-        and `channels`; and
+        The fields under their names, channels as lists of numbers; `accumulator` as an object
+        with `bits` and `overflow`, `lost` as objects with `reason` and `channels`; and
           stages   objects with `name`, width `bits` and, before the clamp, `bits_needed` and by
                    channel `low`, `high`
           seen     None without inputs or weights, else `low`, `high` (sums, in units of
@@ -127,10 +127,11 @@ class NodeHeadroom:
           clamps   None without inputs or stages, else totals `stages` (counts by stage),
                    `outputs`, `changed`, and the same by channel under `channels`
         """
-        own = ("lost", "stages", "sums", "clamps")
+        own = ("lost", "stages", "sums", "clamps", "accumulator")
         facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
         return {
             **facts,
+            "accumulator": None if self.accumulator is None else asdict(self.accumulator),
             "lost": [lost._asdict() for lost in self.lost],
             "stages": [_stage_facts(stage) for stage in self.stages],
             "seen": self._seen_facts(),
