@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import save
-from .calibrate import DEFAULT, OBSERVERS, Headroom, Options, quantize_graph
+from .calibrate import DEFAULT, OBSERVERS, Headroom, Options, quantized_pair
 from .command_line import (
     DONE,
     JSON,
@@ -19,7 +19,6 @@ from .command_line import (
     counting_number,
     image_size,
 )
-from .floats import fold_batch_norms
 from .graph import Graph
 from .images import Normalization, to_input
 from .layer_error import LayerError, layer_errors
@@ -74,11 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     held = images[::HELD_OUT]
     used = np.delete(images, np.s_[::HELD_OUT], axis=0) if len(images) > 1 else images
     with bar("batches") as progress:
-        int8 = quantize_graph(graph, used, options, arguments.profile, progress)
+        pair = quantized_pair(graph, used, options, arguments.profile, progress)
     with bar("images") as progress:
-        errors = layer_errors(fold_batch_norms(graph), int8, held, progress=progress)
-    save(int8, arguments.output)
-    _print(arguments, int8, errors, (len(used), len(held)))
+        errors = layer_errors(*pair, held, progress=progress)
+    save(pair.int8, arguments.output)
+    _print(arguments, pair.int8, errors, (len(used), len(held)))
     return DONE
 
 
@@ -116,6 +115,7 @@ def _options(arguments: argparse.Namespace) -> Options:
     return Options(
         observer=arguments.observer,
         batches=arguments.batches,
+        equalize=not arguments.no_equalization,
         correct_biases=not arguments.no_bias_correction,
         headroom=None if room is None else Headroom(room),
     )
@@ -155,6 +155,8 @@ _QUANTISED: Mapping[str, Mapping[str, Any]] = {
                    "or mse (least square error; if not given)"},
     "--batches": {"type": counting_number, "default": DEFAULT.batches, "metavar": "N",
                   "help": "batches of 32 images to calibrate on; 25 if not given"},
+    "--no-equalization": {"action": "store_true",
+                          "help": "leave the channels' ranges as unlike as they are"},
     "--no-bias-correction": {"action": "store_true",
                              "help": "leave the mean error of every channel"},
     "--headroom": {"type": float, "metavar": "R",

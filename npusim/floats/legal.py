@@ -14,7 +14,8 @@ from ..shapes import Shape, output_shape
 
 FLOAT = ("float32",)
 LIKE_INTEGER = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "max_pool2d",
-                "average_pool2d", "mean")  # fmt: skip
+                "average_pool2d", "mean", "pad", "reshape", "softmax", "relu",
+                "relu6")  # fmt: skip
 _POSITIVE = Attribute(
     "finite, above 0", lambda v, _: type(v) is float and math.isfinite(v) and v > 0
 )
