@@ -1,4 +1,4 @@
-"""The rival of quantized_features.py: quantize_static of onnxruntime, and what its network gives."""
+"""The rival of quantized_features.py: quantize_static of onnxruntime, and its features."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""Cross-layer equalisation: channels of a tensor brought to like ranges, before one scale spans all.
+"""Cross-layer equalisation: channels brought to like ranges, before one scale spans them all.
 
     W1'[c] = s[c] W1[c],   bias1'[c] = s[c] bias1[c],   W2'[.., c] = W2[.., c] / s[c]
 
@@ -44,9 +44,7 @@ class Span(NamedTuple):
     power: np.ndarray
 
 
-def spans(
-    graph: Graph, batches: Iterable[np.ndarray], seen: Callable[[], None]
-) -> dict[int, Span]:
+def spans(graph: Graph, batches: Iterable[np.ndarray], seen: Callable[[], None]) -> dict[int, Span]:
     """By the tensors' indices, of the input and of every activation; `seen` after each batch."""
     index = {t.name: i for i, t in enumerate(graph.tensors)}
     found: dict[int, Span] = {}
@@ -165,9 +163,7 @@ def _by_input(graph: Graph, node: Node) -> np.ndarray:
     return full
 
 
-def _scaled(
-    graph: Graph, node: Node, scales: Mapping[int, np.ndarray]
-) -> dict[int, np.ndarray]:
+def _scaled(graph: Graph, node: Node, scales: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
     """A weighted node's constants, in float64, rounded once."""
     w, bias = (_values(graph, i).astype(np.float64) for i in node.inputs[1:3])
     x, y = scales.get(node.inputs[0]), scales.get(node.outputs[0])

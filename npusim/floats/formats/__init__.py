@@ -49,4 +49,3 @@ def _imported(module: str, name: str, packages: str):  # type: ignore[no-untyped
         raise ModelError(
             f"{name}: reading it needs the packages {packages}, got {error}; pip install {packages}"
         ) from error
-

@@ -7,6 +7,7 @@ Sequential models, and functional ones whose layers are each called once; writte
 import io
 import json
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import h5py
@@ -114,7 +115,7 @@ def _chain(calls: list[_Call]) -> tuple[list[_Call], list[str]]:
         raise ModelError("model: must have a layer, got none")
     if calls[0].kind != "InputLayer":
         calls = [_Call("InputLayer", "input", calls[0].config, ()), *calls]
-    chained = [b._replace(inputs=(a.name,)) for a, b in zip(calls, calls[1:], strict=False)]
+    chained = [b._replace(inputs=(a.name,)) for a, b in pairwise(calls)]
     return [calls[0], *chained], [calls[-1].name]
 
 

@@ -184,10 +184,22 @@ def _add(draft: Draft, layer: Layer, inputs: Sequence[int]) -> int:
 
 def _zero_padding(draft: Draft, layer: Layer, inputs: Sequence[int]) -> int:
     value = layer.config.get("padding", 1)
-    rows, columns = [value, value] if type(value) is int else value
-    pairs = [(d, d) if type(d) is int else tuple(d) for d in (rows, columns)]
-    padding = ((0, 0), *pairs, (0, 0))
+    rows = [value, value] if type(value) is int else value
+    pairs = [(d, d) if type(d) is int else d for d in rows] if isinstance(rows, list) else []
+    if len(pairs) != 2 or not all(_is_pair(p) for p in pairs):
+        raise ModelError(
+            f"padding must be two integers from 0, or two pairs of them, got {value!r}"
+        )
+    padding = ((0, 0), *map(tuple, pairs), (0, 0))
     return draft.add("pad", layer.name, inputs, {}, {"padding": padding})
+
+
+def _is_pair(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and [type(v) for v in value] == [int, int]
+        and min(value) >= 0
+    )
 
 
 def _pool(op: str) -> Build:
@@ -215,9 +227,7 @@ def _reshape(draft: Draft, layer: Layer, inputs: Sequence[int]) -> int:
     return _reshaped(draft, layer, inputs, tuple(target))
 
 
-def _reshaped(
-    draft: Draft, layer: Layer, inputs: Sequence[int], target: tuple[int, ...]
-) -> int:
+def _reshaped(draft: Draft, layer: Layer, inputs: Sequence[int], target: tuple[int, ...]) -> int:
     """A reshape of every image alone: (N, ..) -> (N, target)."""
     total = int(np.prod(draft.tensors[inputs[0]].shape[1:]))
     known = int(np.prod([d for d in target if d != -1]))

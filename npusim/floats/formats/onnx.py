@@ -78,9 +78,7 @@ def _array(tensor: onnx.TensorProto) -> np.ndarray:
         raise ModelError(f"tensor {tensor.name}: must be whole, got {error}") from error
 
 
-def _input_shape(
-    value: onnx.ValueInfoProto, input_size: tuple[int, int] | None
-) -> tuple[int, ...]:
+def _input_shape(value: onnx.ValueInfoProto, input_size: tuple[int, int] | None) -> tuple[int, ...]:
     """NHWC, one image."""
     kind = value.type.tensor_type
     if kind.elem_type != onnx.TensorProto.FLOAT:
