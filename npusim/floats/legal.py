@@ -51,6 +51,7 @@ def check_floats(graph: Graph) -> None:
         try:
             check_node_form(graph, node, RULES[node.op])
             _check_batch_norm(graph, node)
+            _check_images(graph, node)
         except ModelError as error:
             raise ModelError(f"{node.name}/{node.op}: {error}") from error
         derived, declared = float_shape(graph, node), graph.tensors[node.outputs[0]].shape
@@ -76,3 +77,10 @@ def _check_batch_norm(graph: Graph, node: Node) -> None:
     assert variance is not None
     if variance.min() < 0:
         raise ModelError(f"variance must be 0 or more, got {variance.min()}")
+
+
+def _check_images(graph: Graph, node: Node) -> None:
+    """A reshape must not make several rows of one image."""
+    x = graph.tensors[node.inputs[0]].shape
+    if node.op == "reshape" and (y := float_shape(graph, node))[:1] != x[:1]:
+        raise ModelError(f"shape must keep images apart, got {y} of {x}")

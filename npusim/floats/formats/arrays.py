@@ -6,14 +6,13 @@ Nothing is unpickled. In an .h5, groups are parts of a name: "features/0/0/weigh
 
 import io
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
 import numpy as np
 
 from ...formats import files
-from ...formats.h5_objects import Reader, names, read_bytes
+from ...formats.h5_objects import Reader, datasets, read_bytes
 from ...graph import ModelError
 
 REAL = ("float32", "float16", "float64")
@@ -28,7 +27,7 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
     """
     data, name = files.read(path), Path(path).name
     if files.is_hdf5(data):
-        return read_bytes(data, name, lambda reader, file: dict(_datasets(reader, file, "")))
+        return read_bytes(data, name, _datasets)
     if data.startswith(b"PK\x03\x04"):
         return _npz(data, name)
     if data[8:9] == b"{":
@@ -66,10 +65,10 @@ def _safetensors(data: bytes, name: str) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _datasets(reader: Reader, group: h5py.Group, prefix: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Name and values of what lies in a group and in the groups in it."""
-    for key in names(group):
-        if group.get(key, getclass=True) is h5py.Group:
-            yield from _datasets(reader, reader.group(group, key), f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", reader.array(group, key, *REAL, *WHOLE)
+def _datasets(reader: Reader, file: h5py.File) -> dict[str, np.ndarray]:
+    """By their paths, with dots."""
+    found = {}
+    for group, name in datasets(file):
+        path = f"{group.name}/{name}".strip("/").replace("/", ".")
+        found[path] = reader.array(group, name, *REAL, *WHOLE)
+    return found

@@ -6,17 +6,18 @@ Sequential models, and functional ones whose layers are each called once; writte
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
 
-from ...formats.h5_objects import read_bytes
+from ...formats.h5_objects import Reader, datasets, read_bytes
 from ...graph import Graph, ModelError, closest_names
 from ..draft import Draft
 from ..fuse import fuse
+from .arrays import REAL
 from .keras_layers import LAYERS, Layer, Plain, read_layer
 
 CONFIG, WEIGHTS = "model_config", "model_weights"
@@ -44,10 +45,10 @@ def holds_network(data: bytes) -> bool:
 def parse(data: bytes, file_name: str, input_size: tuple[int, int] | None) -> Graph:
     """The float graph of a file's bytes; see `npusim.floats.load`."""
     name = file_name.rsplit(".", 1)[0]
-    return read_bytes(data, file_name, lambda _, file: _read(file, name, input_size))
+    return read_bytes(data, file_name, lambda reader, file: _read(reader, file, name, input_size))
 
 
-def _read(file: h5py.File, name: str, input_size: tuple[int, int] | None) -> Graph:
+def _read(reader: Reader, file: h5py.File, name: str, input_size: tuple[int, int] | None) -> Graph:
     if CONFIG not in file.attrs or WEIGHTS not in file:
         raise ModelError(f"model: must be a Keras model with {CONFIG} and {WEIGHTS}, got "
                          f"{', '.join([*file.attrs, *file][:4]) or 'nothing'}; save the whole "
@@ -62,8 +63,8 @@ def _read(file: h5py.File, name: str, input_size: tuple[int, int] | None) -> Gra
             known = ", ".join(sorted(LAYERS))
             raise ModelError(f"{where}: layer must be one of {known}, got {call.kind}")
         inputs = tuple(_found(made, n, where) for n in call.inputs)
-        arrays = _arrays(file[WEIGHTS], call.name, where)
         try:
+            arrays = _arrays(reader, file[WEIGHTS], call.name)
             made[call.name] = read_layer(
                 draft, Layer(call.kind, call.name, Plain(call.config), arrays), inputs
             )
@@ -172,29 +173,18 @@ def _found(made: Mapping[str, int], name: str, where: str) -> int:
     return made[name]
 
 
-def _arrays(weights: h5py.Group, layer: str, where: str) -> dict[str, np.ndarray]:
+def _arrays(reader: Reader, weights: h5py.Group, layer: str) -> dict[str, np.ndarray]:
     """A layer's arrays by the last part of their names, such as "kernel"."""
     found: dict[str, np.ndarray] = {}
-    if layer not in weights or not isinstance(weights.get(layer, getlink=True), h5py.HardLink):
+    if layer not in weights:
         return found
-    for dataset in _datasets(weights[layer]):
-        key = str(dataset.name).rsplit("/", 1)[-1].split(":")[0]
-        if dataset.external or dataset.is_virtual or dataset.dtype.kind != "f" or key in found:
-            raise ModelError(f"{where}: arrays must be real, different and of this file, got "
-                             f"{dataset.name} of {dataset.dtype}")  # fmt: skip
-        found[key] = dataset[()].astype(np.float32)
+    for group, name in datasets(reader.group(weights, layer)):
+        key, inside = name.split(":")[0], isinstance(group.get(name, getlink=True), h5py.HardLink)
+        if key in found:
+            raise ModelError(f"arrays must have different names, got {group.name}/{name}")
+        if not inside or group[name].dtype.kind == "f":  # others are states of random layers
+            found[key] = reader.array(group, name, *REAL).astype(np.float32)
     return found
-
-
-def _datasets(group: h5py.Group) -> Iterator[h5py.Dataset]:
-    """What lies in a group and in the groups in it; links out of the file are passed over."""
-    for name in group:
-        if isinstance(group.get(name, getlink=True), h5py.HardLink):
-            part = group[name]
-            if isinstance(part, h5py.Dataset):
-                yield part
-            else:
-                yield from _datasets(part)
 
 
 def _mapping(value: Any, where: str) -> Config:

@@ -164,5 +164,6 @@ def test_links_out_of_the_file_are_not_followed(tmp_path):
     with pytest.raises(ModelError) as caught:
         floats.load(path)
     assert str(caught.value) == (
-        "sequential.h5: layer dense/Dense: array kernel must be in the file, got none"
+        "sequential.h5: layer dense/Dense: /model_weights/dense: must be an object of this file, "
+        "got a ExternalLink; the file is damaged, or was not written by npusim"
     )
