@@ -54,6 +54,7 @@ def rival_features(graph: Any, images: Sequence[np.ndarray], method: str) -> lis
             activation_type=quantization.QuantType.QInt8,
             weight_type=quantization.QuantType.QInt8,
             calibrate_method=getattr(quantization.CalibrationMethod, method),
+            extra_options={"CalibMaxIntermediateOutputs": BATCH},  # the same, in less memory
         )
         session = onnxruntime.InferenceSession(int8, providers=["CPUExecutionProvider"])
         return [_features(session, name, x) for x in images]

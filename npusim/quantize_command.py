@@ -60,7 +60,9 @@ EXAMPLES = """\
 examples:
   npusim quantize mobilenet_v2.npz --data EuroSAT_RGB.zip --input-size 64 \\
                   --output m.h5
-  npusim quantize resnet18.safetensors --data pictures/ --profile xnnpack --output m.h5
+  npusim quantize resnet18.safetensors --data pictures/ --profile xnnpack \\
+                  --output m.h5
+  npusim quantize keras.h5 --data x.npy --mean 0 --std 0.00392157 --output m.h5
   npusim quantize mobilenet_v2.npz --data x.npy --classes 10 --headroom 8 \\
                   --output m.h5 --json | jq '.layers[] | select(.hurts).node'
 

@@ -95,5 +95,5 @@ def _kind(data: bytes) -> str:
     if data.startswith(b"PK\x03\x04"):
         return "a zip archive (a .keras model?), which this version does not read"
     if files.is_onnx(data):
-        return "what seems an ONNX model, which this version does not read"
+        return "what seems an ONNX model; npusim quantize makes an int8 model of a float one"
     return f"content that starts with {data[:8]!r}"
