@@ -86,6 +86,8 @@ def _groups(graph: Graph) -> list[list[int]]:
     for node in graph.nodes:
         ends = [i for i in (*node.inputs, *node.outputs) if i in group]
         if node.op in WEIGHTED:
+            if _flattens(graph, node):
+                fixed.add(node.inputs[0])
             continue
         if node.op not in TIED or not _keeps_channels(graph, node, ends):
             fixed.update(ends)
@@ -94,6 +96,12 @@ def _groups(graph: Graph) -> list[list[int]]:
         group.update(dict.fromkeys(joined, joined))
     unique = {id(members): members for members in group.values()}.values()
     return [members for members in unique if fixed.isdisjoint(members)]
+
+
+def _flattens(graph: Graph, node: Node) -> bool:
+    """Whether a weight belongs to a place and not to a channel."""
+    x, w = (graph.tensors[i].shape for i in node.inputs[:2])
+    return node.op == "fully_connected" and x[-1] != w[-1]
 
 
 def _keeps_channels(graph: Graph, node: Node, ends: list[int]) -> bool:

@@ -50,6 +50,7 @@ def check_floats(graph: Graph) -> None:
     for node in graph.nodes:
         try:
             check_node_form(graph, node, RULES[node.op])
+            _check_constants(graph, node)
             _check_batch_norm(graph, node)
             _check_images(graph, node)
         except ModelError as error:
@@ -77,6 +78,14 @@ def _check_batch_norm(graph: Graph, node: Node) -> None:
     assert variance is not None
     if variance.min() < 0:
         raise ModelError(f"variance must be 0 or more, got {variance.min()}")
+
+
+def _check_constants(graph: Graph, node: Node) -> None:
+    """What is no weight must be made by a node."""
+    for name, index in zip(RULES[node.op].operands, node.inputs, strict=False):
+        if name in ("x", "a", "b") and graph.tensors[index].data is not None:
+            what = graph.tensors[index].name
+            raise ModelError(f"{name} must be made by a node, got the constant {what}")
 
 
 def _check_images(graph: Graph, node: Node) -> None:

@@ -131,3 +131,17 @@ def test_pair_holds_the_graph_that_was_rounded(network, images):
     assert [t.name for t in pair.floats.tensors] == [t.name for t in pair.int8.tensors]
     errors = layer_errors(*pair, images, threads=1)
     assert min(e.sqnr for e in errors) > 20
+
+
+def test_layers_that_flatten_are_left_alone(images):
+    """Each of their weights belongs to a place; the layer before keeps its channels."""
+    rng = np.random.default_rng(4)
+    draft = floats.Draft("flat", (1, 6, 6, 3))
+    w = weight(rng, 8, 3, 3, 3) * UNLIKE[:, None, None, None]
+    zeros = {"bias": np.zeros(8, np.float32)}
+    y = draft.add("conv2d", "a", (0,), {"weight": w, **zeros}, {**CONV, "activation": "relu"})
+    constants = {"weight": weight(rng, 8, 6 * 6 * 8), **zeros}
+    y = draft.add("fully_connected", "b", (y,), constants,
+                  {"activation": "none", "keep_dims": False})  # fmt: skip
+    graph = draft.graph(y)
+    assert equalized(graph, spans(graph, [images], lambda: None)) == graph

@@ -233,3 +233,11 @@ def test_check_refuses_negative_variance():
         one_node("batch_norm", np.zeros((1, 4, 4, 3)), constants,
                  {"epsilon": 1e-5, "activation": "none"})  # fmt: skip
     assert str(caught.value) == "node/batch_norm: variance must be 0 or more, got -0.5"
+
+
+def test_check_refuses_constants_that_are_no_weights():
+    draft = floats.Draft("net", (1, 4))
+    with pytest.raises(ModelError) as caught:
+        draft.graph(draft.add("add", "sum", (0,), {"b": np.ones(4, np.float32)},
+                              {"activation": "none"}))  # fmt: skip
+    assert str(caught.value) == "sum/add: b must be made by a node, got the constant sum.b"
