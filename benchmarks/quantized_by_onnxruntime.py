@@ -19,7 +19,7 @@ from floats.onnx_twin import to_nchw, to_onnx
 CALIBRATION = 256
 BATCH = 32
 HELD = 100
-"""Images whose tensors it holds at once; it fails on an empty rest, so no divisor of CALIBRATION."""
+"""Images whose tensors it holds at once. It fails on an empty rest: no divisor of CALIBRATION."""
 
 
 class _Images(quantization.CalibrationDataReader):
