@@ -3,15 +3,13 @@
 The message is read by the `onnx` package; data outside the file is refused.
 """
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import numpy_helper
 
 from ...graph import Graph, ModelError
 from ..draft import Draft
 from ..fuse import fuse
-from .onnx_operators import OPERATORS, Step, Values, refused
+from .onnx_operators import OPERATORS, Step, Values, array, refused
 
 OPSETS = range(7, 27)
 DOMAINS = ("", "ai.onnx")
@@ -40,7 +38,8 @@ def _model(data: bytes) -> onnx.ModelProto:
 
 def _graph(model: onnx.ModelProto, name: str, input_size: tuple[int, int] | None) -> Graph:
     proto = model.graph
-    constants = {t.name: _array(t) for t in proto.initializer}
+    _check_texts(proto)
+    constants = {t.name: array(t) for t in proto.initializer}
     inputs = [i for i in proto.input if i.name not in constants]
     if len(inputs) != 1:
         raise ModelError(f"graph inputs: must be one in a float graph, got {len(inputs)}")
@@ -69,13 +68,17 @@ def _unique(node: onnx.NodeProto, taken: set[str]) -> str:
     return name
 
 
-def _array(tensor: onnx.TensorProto) -> np.ndarray:
-    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
-        raise ModelError(f"tensor {tensor.name}: data must lie in the file, got external data")
-    try:
-        return numpy_helper.to_array(tensor)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"tensor {tensor.name}: must be whole, got {error}") from error
+def _check_texts(graph: onnx.GraphProto) -> None:
+    """protobuf gives bytes for names that are no UTF-8."""
+    texts = [t.name for part in (graph.initializer, graph.input, graph.output) for t in part]
+    for node in graph.node:
+        texts += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        texts += [a.name for a in node.attribute]
+        if not node.output:
+            raise ModelError(f"{node.name}/{node.op_type}: must have an output, got none")
+    for text in texts:
+        if not isinstance(text, str):
+            raise ModelError(f"model: names must be UTF-8, got {text!r}")
 
 
 def _input_shape(value: onnx.ValueInfoProto, input_size: tuple[int, int] | None) -> tuple[int, ...]:

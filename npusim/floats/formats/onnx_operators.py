@@ -16,6 +16,19 @@ from ...graph import ModelError
 from ..draft import Draft
 
 TO_NHWC = {0: 0, 1: 3, 2: 1, 3: 2}
+_NAMES_BY_KIND = {
+    onnx.AttributeProto.INT: "group ceil_mode count_include_pad keepdims transA transB axis",
+    onnx.AttributeProto.INTS: "pads strides dilations kernel_shape axes",
+    onnx.AttributeProto.FLOAT: "epsilon min max alpha beta value",
+    onnx.AttributeProto.STRING: "auto_pad mode",
+    onnx.AttributeProto.TENSOR: "value",
+}
+KINDS = {
+    name: tuple(k for k, names in _NAMES_BY_KIND.items() if name in names.split())
+    for names in _NAMES_BY_KIND.values()
+    for name in names.split()
+}
+"""Types of the attributes that are read, by name."""
 
 
 class Step(NamedTuple):
@@ -26,7 +39,15 @@ class Step(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {a.name: onnx.helper.get_attribute_value(a) for a in self.node.attribute}
+        """The attributes that are read here, each of its type."""
+        found = {}
+        for attribute in self.node.attribute:
+            kinds = KINDS.get(attribute.name, ())
+            if kinds and attribute.type not in kinds:
+                raise refused(self, f"{attribute.name} must be of type {kinds[0]}", attribute.type)
+            if kinds:
+                found[attribute.name] = onnx.helper.get_attribute_value(attribute)
+        return found
 
 
 @dataclass
@@ -107,7 +128,7 @@ def _window(step: Step, kernel: tuple[int, ...]) -> dict[str, Any]:
     if automatic in named:
         return {"stride": _pair(step, "strides"), "padding": named[automatic]}
     if automatic != b"NOTSET":
-        raise refused(step, "auto_pad must be NOTSET, VALID or SAME_UPPER", automatic.decode())
+        raise refused(step, "auto_pad must be NOTSET, VALID or SAME_UPPER", repr(automatic)[2:-1])
     pads = step.options.get("pads", [0] * 4)
     if len(pads) != 4:
         raise refused(step, "pads must be of rows and columns", pads)
@@ -133,13 +154,20 @@ def _batch_norm(values: Values, step: Step) -> None:
 def _clip(values: Values, step: Step) -> None:
     infinite = float(np.finfo(np.float32).max)
     low, high = (
-        float(step.options.get(key, values.constant(step, i, default)))
+        _number(step, step.options.get(key, values.constant(step, i, default)))
         for i, (key, default) in enumerate({"min": -infinite, "max": infinite}.items(), 1)
     )
     ops = {(0.0, 6.0): "relu6", (0.0, infinite): "relu", (0.0, float("inf")): "relu"}
     if (low, high) not in ops:
         raise refused(step, "range must be 0 to 6 or from 0", f"{low:g} to {high:g}")
     values.add(step, ops[low, high], (values.input(step),), {})
+
+
+def _number(step: Step, value: Any) -> float:
+    """One number, of an option or a constant."""
+    if np.size(value) != 1 or np.asarray(value).dtype.kind not in "fi":
+        raise refused(step, "must have one number", np.shape(value))
+    return float(np.reshape(value, ()))
 
 
 def _relu(values: Values, step: Step) -> None:
@@ -269,9 +297,9 @@ def _pad(values: Values, step: Step) -> None:
     rank = len(values.shape(x))
     mode = step.options.get("mode", b"constant")
     pads = [int(p) for p in step.options.get("pads", ())] or values.constant(step, 1).tolist()
-    value = float(step.options.get("value", values.constant(step, 2, np.float32(0))))
+    value = _number(step, step.options.get("value", values.constant(step, 2, np.float32(0))))
     if mode != b"constant" or value or len(pads) != 2 * rank or min(pads) < 0:
-        raise refused(step, "must add zeros around", f"{mode.decode()}, {value:g}, {pads}")
+        raise refused(step, "must add zeros around", f"{repr(mode)[2:-1]}, {value:g}, {pads}")
     padding = [(0, 0)] * rank
     for axis in range(rank):
         padding[_turned(axis, rank)] = (pads[axis], pads[rank + axis])
@@ -292,9 +320,19 @@ def _same(values: Values, step: Step) -> None:
 
 def _constant(values: Values, step: Step) -> None:
     tensor = step.options.get("value")
-    if not isinstance(tensor, onnx.TensorProto) or tensor.external_data:
-        raise refused(step, "must hold a tensor of the file", list(step.options))
-    values.constants[step.node.output[0]] = onnx.numpy_helper.to_array(tensor)
+    if not isinstance(tensor, onnx.TensorProto):
+        raise refused(step, "must hold a tensor", list(step.options))
+    values.constants[step.node.output[0]] = array(tensor)
+
+
+def array(tensor: onnx.TensorProto) -> np.ndarray:
+    """The values of a tensor that lies in the file."""
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+        raise ModelError(f"tensor {tensor.name}: data must lie in the file, got external data")
+    try:
+        return onnx.numpy_helper.to_array(tensor)
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ModelError(f"tensor {tensor.name}: must be whole, got {error}") from error
 
 
 OPERATORS: Mapping[str, Callable[[Values, Step], None]] = {

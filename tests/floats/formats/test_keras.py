@@ -167,3 +167,41 @@ def test_links_out_of_the_file_are_not_followed(tmp_path):
         "sequential.h5: layer dense/Dense: /model_weights/dense: must be an object of this file, "
         "got a ExternalLink; the file is damaged, or was not written by npusim"
     )
+
+
+def places(value, path=()):
+    """The path of everything in a nest of lists and mappings that is read."""
+    unread = ("initializer", "regularizer", "constraint", "quantization")
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in entries:
+        if not any(word in str(key) for word in unread):
+            yield (*path, key)
+            if isinstance(part, dict | list):
+                yield from places(part, (*path, key))
+
+
+STRANGE = [None, 0, -1, 2, 1e9, "x", "same", [], [1], [-1, 2], {}, {"a": 1}, True, [None, 0, 0, 3],
+           [["conv2d", 0, 0, {}]], 10**12, [10**9, 10**9]]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["sequential", "functional"])
+def test_strange_configurations_give_a_graph_or_one_error(tmp_path, name):
+    rng = np.random.default_rng(7)
+    refused = 0
+    for _ in range(60):
+
+        def strange(config):
+            every = list(places(config))
+            *path, last = every[rng.integers(len(every))]
+            for key in path:
+                config = config[key]
+            config[last] = STRANGE[rng.integers(len(STRANGE))]
+
+        path = changed(tmp_path, name, strange)
+        try:
+            floats.load(path)
+        except ModelError as error:
+            refused += 1
+            assert str(error).startswith(f"{name}.h5: ")
+            assert "must be HDF5" not in str(error)  # the wrapper's word for what nobody foresaw
+    assert refused > 5

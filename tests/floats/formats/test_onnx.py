@@ -7,6 +7,7 @@ from floats.formats.onnx_files import Builder, onnxruntime_outputs
 from floats.onnx_twin import to_nchw
 
 from npusim import ModelError, floats
+from npusim.floats.formats.onnx import parse
 
 UNIT = 2.0**-24
 
@@ -27,7 +28,7 @@ def agree(path, x):
     assert np.ptp(expected) > 1000 * limit
 
 
-def test_every_operator_matches_onnxruntime(tmp_path):
+def every_operator():
     """A network with each operator that is read; the flattened image has 2 x 3 cells."""
     b = Builder((3, 13, 21))
     b.add("Pad", np.array([0, 0, 1, 0, 0, 0, 0, 1]))
@@ -48,9 +49,12 @@ def test_every_operator_matches_onnxruntime(tmp_path):
     b.add("MatMul", real(9, 6))
     b.add("Add", real(6))
     b.add("Softmax", axis=-1)
-    agree(
-        b.save(tmp_path / "all.onnx"), np.random.default_rng(1).random((3, 13, 21, 3), np.float32)
-    )
+    return b
+
+
+def test_every_operator_matches_onnxruntime(tmp_path):
+    path = every_operator().save(tmp_path / "all.onnx")
+    agree(path, np.random.default_rng(1).random((3, 13, 21, 3), np.float32))
 
 
 ENDS = {
@@ -171,3 +175,19 @@ def test_sizes_that_are_not_known_are_asked_for(tmp_path):
         "m.onnx: input x: sizes must be known, got (0, 0, 3); give an input size"
     )
     assert floats.load(path, (5, 6)).tensors[0].shape == (1, 5, 6, 3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_damaged_bytes_give_a_graph_or_one_error(seed):
+    rng = np.random.default_rng(seed)
+    data = np.frombuffer(every_operator().model().SerializeToString(), np.uint8)
+    refused = 0
+    for _ in range(40):
+        damaged = data.copy()
+        damaged[rng.integers(0, len(data), 2)] = rng.choice([0, 1, 127, 255, rng.integers(256)], 2)
+        try:
+            floats.check_floats(parse(damaged.tobytes(), "m.onnx", None))
+        except ModelError as error:
+            refused += 1
+            assert str(error).startswith("m.onnx: ")
+    assert refused > 0
