@@ -2,6 +2,9 @@
 
     python benchmarks/quantized_features.py WEIGHTS.npz EuroSAT_RGB.zip [--input-size 64]
 
+The rival is onnxruntime.quantization.quantize_static on the same weights and calibration images:
+QDQ, weights and activations int8, weights by channel, run by onnxruntime.
+
 Labelled images are drawn by a seed; ranges are calibrated on the first ones that the probe learns
 from. The probe is ridge regression on standardised features, its penalty chosen on a fifth of them.
 `cosine` and `sqnr` compare features of test images; `agreement` is how often the probe of the float
@@ -10,12 +13,13 @@ features says the same of int8 features. The result goes to benchmarks/results.
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from provenance import provenance
+from quantized_by_onnxruntime import rival_features
 
 from npusim import Session, calibrate, floats, models
 from npusim.layer_error import made_real
@@ -23,11 +27,13 @@ from npusim.origin import training
 from zo.data import Dataset, load, split, to_input
 
 WAYS = {
-    "mse, biases corrected": calibrate.Options(batches=8),
-    "mse": calibrate.Options(batches=8, correct_biases=False),
-    "minmax, biases corrected": calibrate.Options(batches=8, observer="minmax"),
-    "minmax": calibrate.Options(batches=8, observer="minmax", correct_biases=False),
+    "npusim": calibrate.Options(batches=8),
+    "npusim, ranges minmax": calibrate.Options(batches=8, observer="minmax"),
+    "npusim, not equalised": calibrate.Options(batches=8, equalize=False),
+    "npusim, biases not corrected": calibrate.Options(batches=8, correct_biases=False),
+    "npusim, neither": calibrate.Options(batches=8, equalize=False, correct_biases=False),
 }
+RIVALS = ("MinMax", "Percentile", "Entropy")
 PENALTIES = 10.0 ** np.arange(-2, 6)
 BATCH = 32
 
@@ -68,6 +74,17 @@ def int8_features(graph: Any, images: np.ndarray) -> np.ndarray:
     return made_real(codes, graph.tensors[graph.outputs[0]]).astype(np.float64)
 
 
+def made(
+    graph: Any, folded: Any, images: Sequence[np.ndarray]
+) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """Every way of quantising, and the features that it makes of the images."""
+    for method in RIVALS:
+        yield f"onnxruntime, {method}", rival_features(folded, images, method)
+    for way, options in WAYS.items():
+        int8 = calibrate.quantize_graph(graph, images[0], options)
+        yield way, [int8_features(int8, x) for x in images]
+
+
 def compared(
     exact: Sequence[np.ndarray], coarse: Sequence[np.ndarray], parts: Sequence[Dataset]
 ) -> dict[str, float]:
@@ -105,9 +122,8 @@ def main() -> None:
     folded = floats.fold_batch_norms(graph)
     exact = [float_features(folded, x) for x in images]
     rows = {}
-    for way, options in WAYS.items():
-        int8 = calibrate.quantize_graph(graph, images[0], options)
-        rows[way] = compared(exact, [int8_features(int8, x) for x in images], parts)
+    for way, features in made(graph, folded, images):
+        rows[way] = compared(exact, features, parts)
         print(way, json.dumps(rows[way]), flush=True)
     result = {"model": graph.name, **{k: v for k, v in vars(chosen).items() if type(v) is int},
               "calibration_images": 8 * BATCH, "rows": rows, **provenance()}  # fmt: skip

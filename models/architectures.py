@@ -31,7 +31,8 @@ def mobilenet_v2(
 ) -> Graph:
     """MobileNetV2, of any width.
 
-    weights      arrays by torchvision's names, new or old, or the path of a .npz with them
+    weights      arrays by torchvision's names, new or old, or the path of a .npz, .safetensors or
+                 .h5 with them
     input_size   (height, width) of the images
     classes      of an empty head where the file has none of so many; None: as the file
     returns      a float graph (1, H, W, 3) -> logits (1, classes), or the features without a head;

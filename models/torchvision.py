@@ -6,7 +6,6 @@ has a bias instead: it was folded.
 """
 
 import re
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from npusim import ModelError
 from npusim.floats.draft import Draft
+from npusim.floats.formats.arrays import read_arrays
 from npusim.graph import closest_names
 
 Weights = Mapping[str, np.ndarray]
@@ -32,13 +32,13 @@ _TWO_LAYERS = {"0": "0.0", "1": "0.1", "3": "1", "4": "2"}
 def read(weights: Weights | str | Path) -> tuple[dict[str, np.ndarray], str]:
     """Arrays by today's names, and what to call their source.
 
-    weights   a mapping, or the path of a .npz file
-    raises    ModelError when the file is no .npz of float arrays
+    weights   a mapping, or the path of a .npz, .safetensors or .h5 file of arrays
+    raises    ModelError when the file is none of them, or an array is not of real numbers
     """
     if isinstance(weights, Mapping):
         name, arrays = "weights", {key: np.asarray(value) for key, value in weights.items()}
     else:
-        name, arrays = Path(weights).name, _arrays(Path(weights))
+        name, arrays = Path(weights).name, read_arrays(weights)
     arrays = {k: v for k, v in arrays.items() if not k.endswith(IGNORED)}
     for key, values in arrays.items():
         if values.dtype.kind != "f" or not values.size or not np.isfinite(values).all():
@@ -129,14 +129,3 @@ def _renamed(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return f"features.{block}.conv.{numbers.get(number, number)}.{rest}"
 
     return {_OLD_BLOCK.sub(renamed, key): values for key, values in arrays.items()}
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise ModelError(
-            f"{path.name}: must be a .npz of arrays, got {error}; save a state dict with "
-            "numpy.savez"
-        ) from error

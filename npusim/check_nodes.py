@@ -205,7 +205,8 @@ def _quantize(node: Node, operands: list[Tensor], y: Tensor) -> None:
 
 
 def _softmax(node: Node, operands: list[Tensor], y: Tensor) -> None:
-    assert y.quantization is not None
+    if y.quantization is None:  # real numbers, of a float graph
+        return
     scale, zero_point = float(y.quantization.scale[0]), int(y.quantization.zero_point[0])
     if (scale, zero_point) != (SOFTMAX_SCALE, SOFTMAX_ZERO_POINT):
         raise ModelError(

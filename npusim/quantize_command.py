@@ -2,15 +2,17 @@
 
 import argparse
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import save
-from .calibrate import DEFAULT, OBSERVERS, Headroom, Options, quantize_graph
+from .calibrate import DEFAULT, OBSERVERS, Headroom, Options, quantized_pair
 from .command_line import (
     DONE,
     JSON,
@@ -19,7 +21,8 @@ from .command_line import (
     counting_number,
     image_size,
 )
-from .floats import fold_batch_norms
+from .floats import load
+from .floats.formats import holds_network
 from .graph import Graph
 from .images import Normalization, to_input
 from .layer_error import LayerError, layer_errors
@@ -37,8 +40,9 @@ MANUAL = """\
 Quantise a float network to int8 (weights by channel, activations per tensor),
 and show what that costs, layer by layer.
 
-MODEL is a .npz of float weights under torchvision's names, of MobileNetV2 or
-ResNet18, whole or cut; batch norms may be folded already. The images say what
+MODEL is a float network, .onnx, Keras .h5 or .tflite, or float weights under
+torchvision's names, of MobileNetV2 or ResNet18, whole or cut: .npz,
+.safetensors or .h5; batch norms may be folded already. The images say what
 ranges activations have: 25 batches of 32, spread over all that there are, and
 resized to the input. Errors are measured on other images, one in 13:
 
@@ -48,14 +52,18 @@ resized to the input. Errors are measured on other images, one in 13:
   hurts    of the fewest layers that make half of all layers' own noise
 
 The .h5 remembers the pixels' normalisation. With --headroom, a classifier that
-will be trained in int8 gets scales with room to grow (see docs/zo.md).
+will be trained in int8 gets scales with room to grow (see docs/zo.md). Weights
+under torchvision's names take pixels as torchvision does; a network takes
+pixel / 255, or (pixel / 255 - mean) / std by --mean and --std.
 """
 
 EXAMPLES = """\
 examples:
   npusim quantize mobilenet_v2.npz --data EuroSAT_RGB.zip --input-size 64 \\
                   --output m.h5
-  npusim quantize resnet18.npz --data pictures/ --profile xnnpack --output m.h5
+  npusim quantize resnet18.safetensors --data pictures/ --profile xnnpack \\
+                  --output m.h5
+  npusim quantize keras.h5 --data x.npy --mean 0 --std 0.00392157 --output m.h5
   npusim quantize mobilenet_v2.npz --data x.npy --classes 10 --headroom 8 \\
                   --output m.h5 --json | jq '.layers[] | select(.hurts).node'
 
@@ -64,22 +72,20 @@ examples:
 
 def run(arguments: argparse.Namespace) -> int:
     """`npusim quantize`"""
-    from .models import from_weights
     from .progress_bar import bar
 
     _check_output(arguments.output)
     options = _options(arguments)
-    graph = from_weights(arguments.weights, arguments.input_size, arguments.classes)
-    graph = _with_normalization(graph, arguments)
+    graph = _with_normalization(_float_graph(arguments), arguments)
     images = calibration_images(graph, arguments.data, options)
     held = images[::HELD_OUT]
     used = np.delete(images, np.s_[::HELD_OUT], axis=0) if len(images) > 1 else images
     with bar("batches") as progress:
-        int8 = quantize_graph(graph, used, options, arguments.profile, progress)
+        pair = quantized_pair(graph, used, options, arguments.profile, progress)
     with bar("images") as progress:
-        errors = layer_errors(fold_batch_norms(graph), int8, held, progress=progress)
-    save(int8, arguments.output)
-    _print(arguments, int8, errors, (len(used), len(held)))
+        errors = layer_errors(*pair, held, progress=progress)
+    save(pair.int8, arguments.output)
+    _print(arguments, pair.int8, errors, (len(used), len(held)))
     return DONE
 
 
@@ -99,13 +105,28 @@ def calibration_images(graph: Graph, source: str, options: Options) -> np.ndarra
     return np.stack([to_input(p, graph, pixels, str(path)) for p in pictures])
 
 
+def _float_graph(arguments: argparse.Namespace) -> Graph:
+    """The network of the file, or one of the architectures with the file's arrays."""
+    from .models import from_weights
+
+    if not arguments.weights.exists():
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(arguments.weights))
+    if not holds_network(arguments.weights):
+        size = arguments.input_size or (224, 224)
+        return from_weights(arguments.weights, size, arguments.classes)
+    if arguments.classes is not None:
+        raise ValueError("--classes: must be left out for a file that holds a whole network, got "
+                         f"{arguments.classes}")  # fmt: skip
+    return load(arguments.weights, arguments.input_size)
+
+
 def _with_normalization(graph: Graph, arguments: argparse.Namespace) -> Graph:
-    """The graph that takes its pixels by --mean and --std, if they are given."""
+    """The graph that takes its pixels by --mean and --std, or its own way, or as pixel / 255."""
     if (arguments.mean is None) != (arguments.std is None):
         raise ValueError("--mean and --std: must be given together, got one of them")
-    if arguments.mean is None:
+    if arguments.mean is None and training(graph).normalization is not None:
         return graph
-    given = Normalization(tuple(arguments.mean), tuple(arguments.std))
+    given = Normalization(tuple(arguments.mean or (0.0,)), tuple(arguments.std or (1.0,)))
     text = json.dumps(given._asdict())
     return replace(graph, provenance={**graph.provenance, NORMALIZATION: text})
 
@@ -117,6 +138,7 @@ def _options(arguments: argparse.Namespace) -> Options:
     return Options(
         observer=arguments.observer,
         batches=arguments.batches,
+        equalize=not arguments.no_equalization,
         correct_biases=not arguments.no_bias_correction,
         headroom=None if room is None else Headroom(room),
     )
@@ -157,6 +179,8 @@ _QUANTISED: Mapping[str, Mapping[str, Any]] = {
                    "or mse (least square error; if not given)"},
     "--batches": {"type": counting_number, "default": DEFAULT.batches, "metavar": "N",
                   "help": "batches of 32 images to calibrate on; 25 if not given"},
+    "--no-equalization": {"action": "store_true",
+                          "help": "leave the channels' ranges as unlike as they are"},
     "--no-bias-correction": {"action": "store_true",
                              "help": "leave the mean error of every channel"},
     "--headroom": {"type": float, "metavar": "R",
@@ -172,7 +196,7 @@ COMMAND = Command(
     "not used",
     {
         "": {
-            "weights": {"type": Path, "metavar": "MODEL", "help": ".npz of float weights"},
+            "weights": {"type": Path, "metavar": "MODEL", "help": "float network or weights"},
             "--data": {"required": True, "metavar": "IMAGES",
                        "help": "a folder or .zip of pictures, .npy, .npz or .npz:NAME"},
             "--output": {"required": True, "type": Path, "metavar": "FILE",
@@ -180,8 +204,8 @@ COMMAND = Command(
             "--json": JSON,
         },
         "the network": {
-            "--input-size": {"type": image_size, "default": (224, 224), "metavar": "H[xW]",
-                             "help": "of the images; 224 if not given"},
+            "--input-size": {"type": image_size, "metavar": "H[xW]",
+                             "help": "of the images; if not given, the network's own, or 224"},
             "--classes": {"type": counting_number, "metavar": "N",
                           "help": "of an empty classifier, where the file has none of so many"},
             **PIXELS,

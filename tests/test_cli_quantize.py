@@ -1,10 +1,13 @@
 """`npusim quantize`: weights and pictures in, an int8 model out, errors told."""
 
 import json
+import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from floats.formats.onnx_files import Builder
 from floats.torchvision_files import narrow_mobilenet
 from PIL import Image
 
@@ -12,6 +15,8 @@ import npusim
 from npusim import cli
 from npusim.images import Normalization
 from npusim.origin import training
+
+KERAS = Path(__file__).parent / "floats" / "keras"
 
 
 @pytest.fixture
@@ -89,6 +94,38 @@ def test_mean_and_std_replace_the_networks_own(quantize):
     )
     assert code == 0
     assert training(npusim.load("m.h5")).normalization == Normalization((0.5,), (0.25,))
+
+
+@pytest.mark.parametrize("name", ["functional.h5", "network.onnx"])
+def test_quantize_takes_whole_networks(quantize, tmp_path, name):
+    if name == "functional.h5":
+        shutil.copy(KERAS / name, name)
+    else:
+        builder = Builder((3, 16, 16))
+        weight = np.random.default_rng(5).standard_normal((4, 3, 3, 3)).astype(np.float32)
+        builder.add("Conv", weight)
+        builder.add("Relu")
+        builder.add("GlobalAveragePool")
+        builder.add("Flatten")
+        builder.save(tmp_path / name)
+    code, out, err = quantize(f"{name} --data pictures --output m.h5")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].endswith("calibrated on 24 images, measured on 2")
+    graph = npusim.load("m.h5")
+    assert graph.tensors[graph.inputs[0]].shape == (1, 16, 16, 3)
+    assert training(graph).normalization == Normalization((0.0,), (1.0,))
+    code, _, _ = quantize(f"{name} --data pictures --input-size 20x24 --output m.h5")
+    assert code == 0
+    assert npusim.load("m.h5").tensors[0].shape == (1, 20, 24, 3)
+
+
+def test_classes_of_a_whole_network_are_its_own(quantize):
+    shutil.copy(KERAS / "functional.h5", "k.h5")
+    code, out, err = quantize("k.h5 --data pictures --classes 3 --output m.h5")
+    assert (code, out) == (2, "")
+    assert err == (
+        "npusim: --classes: must be left out for a file that holds a whole network, got 3\n"
+    )
 
 
 REFUSED = {

@@ -9,6 +9,7 @@ from npusim import calibrate, floats
 from npusim.layer_error import layer_errors, made_real
 from npusim.layer_error_page import page
 
+UNSCALED = calibrate.Options(equalize=False)
 CONV = {"stride": (1, 1), "dilation": (1, 1), "padding": "valid", "activation": "relu"}
 
 
@@ -33,7 +34,7 @@ def network():
 
 @pytest.fixture(scope="module")
 def int8(network, images):
-    return calibrate.quantize_graph(network, images)
+    return calibrate.quantize_graph(network, images, UNSCALED)
 
 
 def test_errors_are_those_of_the_running_network(network, int8, images):
@@ -49,7 +50,7 @@ def test_errors_are_those_of_the_running_network(network, int8, images):
 
 def test_own_error_of_the_first_layer_is_all_of_its_error(network, images):
     """Nothing came before it but the input's rounding; requantisation and bias differ by a code."""
-    options = calibrate.Options(correct_biases=False)
+    options = UNSCALED._replace(correct_biases=False)
     int8 = calibrate.quantize_graph(network, images, options)
     first = layer_errors(network, int8, images, threads=1)[0]
     assert first.own == pytest.approx(first.sqnr, abs=1.0)
@@ -91,7 +92,9 @@ def test_dead_outputs_have_no_error(images):
     y = draft.add("fully_connected", "head", (y,), {"weight": np.zeros((2, 3), np.float32)},
                   {"activation": "none", "keep_dims": False})  # fmt: skip
     graph = draft.graph(y)
-    errors = layer_errors(graph, calibrate.quantize_graph(graph, images), images, threads=1)
+    errors = layer_errors(
+        graph, calibrate.quantize_graph(graph, images, UNSCALED), images, threads=1
+    )
     assert errors[1][3:] == (None, None, None, False)
     told = page(errors, Console(width=80)).splitlines()
     assert told[-2].startswith("features: SQNR ")

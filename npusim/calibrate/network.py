@@ -1,12 +1,14 @@
 """The int8 graph of a float graph: ranges observed, weights and biases rounded and corrected."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
 from ..check import check
+from ..check_nodes import SOFTMAX_SCALE, SOFTMAX_ZERO_POINT
 from ..floats import check_floats, fold_batch_norms
 from ..floats.operators import WEIGHTED
 from ..graph import ABSENT, Graph, ModelError, Node, Quantization, Tensor
@@ -15,6 +17,7 @@ from ..operators import RULES
 from ..profiles import find_profile
 from ..progress import Progress
 from .correction import corrected_biases
+from .equalization import equalized, spans
 from .observers import OBSERVERS, Reach, reaches, with_counts
 from .scales import (
     Scaled,
@@ -44,6 +47,7 @@ class Headroom(NamedTuple):
 class Options(NamedTuple):
     """How a network is quantised.
 
+    equalize          channels' ranges across layers, see `equalization`
     observer          of activations: "minmax", "percentile" or "mse"
     share             of values that "percentile" leaves out on either side
     batches, batch    calibration images: at most batches * batch, the first of those given
@@ -51,6 +55,7 @@ class Options(NamedTuple):
     headroom          of the last node if it is fully connected; None: scaled as the others
     """
 
+    equalize: bool = True
     observer: str = "mse"
     share: float = 1e-5
     batches: int = 25
@@ -61,6 +66,16 @@ class Options(NamedTuple):
 
 DEFAULT = Options()
 CORRECTION_IMAGES = 128
+
+
+class Pair(NamedTuple):
+    """A float graph as it was rounded, and the int8 graph: the same nodes and names of tensors.
+
+    floats   batch norms folded, channels equalised; computes what the float graph did
+    """
+
+    floats: Graph
+    int8: Graph
 
 
 def quantize_graph(
@@ -80,11 +95,25 @@ def quantize_graph(
     raises     ModelError for an illegal graph, or when the profile has no rule for an operator;
                ValueError for an option that does not exist, no images, or values not finite
     """
+    return quantized_pair(graph, images, options, profile, progress).int8
+
+
+def quantized_pair(
+    graph: Graph,
+    images: np.ndarray,
+    options: Options = DEFAULT,
+    profile: str = "tflm",
+    progress: Progress | None = None,
+) -> Pair:
+    """As `quantize_graph`, with the float graph that the int8 graph's tensors are to be held to."""
     find_profile(profile)
     batches = _batches(images, options)
     check_floats(graph)
     folded = _with_biases(fold_batch_norms(graph))
-    found = _observed(folded, batches, options, progress or (lambda done, total: None))
+    seen = _counted(len(batches) * _passes(options), progress)
+    if options.equalize:
+        folded = equalized(folded, spans(folded, batches, seen))
+    found = _observed(folded, batches, options, seen)
     quantizations = _activations(folded, found, options)
     head = _head(folded, options)
     if head is not None and options.headroom is not None:
@@ -96,7 +125,7 @@ def quantize_graph(
     )
     int8 = settle(replace(folded, tensors=tensors, profile=profile))
     check(int8)
-    return int8
+    return Pair(folded, int8)
 
 
 def _batches(images: np.ndarray, options: Options) -> list[np.ndarray]:
@@ -115,19 +144,27 @@ def _batches(images: np.ndarray, options: Options) -> list[np.ndarray]:
     return [used[i : i + options.batch] for i in range(0, len(used), options.batch)]
 
 
-def _observed(
-    graph: Graph, batches: list[np.ndarray], options: Options, progress: Progress
-) -> dict[str, Reach]:
-    passes = 1 if options.observer == "minmax" else 2
-    done = 0
+def _passes(options: Options) -> int:
+    """How often all batches are run."""
+    return options.equalize + (1 if options.observer == "minmax" else 2)
+
+
+def _counted(total: int, progress: Progress | None) -> Callable[[], None]:
+    """What is called after each batch, and tells how many there were."""
+    done = count(1)
 
     def seen() -> None:
-        nonlocal done
-        done += 1
-        progress(done, passes * len(batches))
+        if progress is not None:
+            progress(next(done), total)
 
+    return seen
+
+
+def _observed(
+    graph: Graph, batches: list[np.ndarray], options: Options, seen: Callable[[], None]
+) -> dict[str, Reach]:
     found = reaches(graph, batches, seen)
-    return found if passes == 1 else with_counts(graph, batches, found, seen)
+    return found if options.observer == "minmax" else with_counts(graph, batches, found, seen)
 
 
 def _activations(
@@ -143,7 +180,10 @@ def _activations(
     made = {index: own(index) for index in graph.inputs}
     for node in graph.nodes:
         y = node.outputs[0]
-        made[y] = made[node.inputs[0]] if RULES[node.op].moves else own(y)
+        if node.op == "softmax":
+            made[y] = per_tensor(SOFTMAX_SCALE, SOFTMAX_ZERO_POINT)
+        else:
+            made[y] = made[node.inputs[0]] if RULES[node.op].moves else own(y)
     return made
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..graph import ABSENT, Graph, ModelError, Node, Tensor
 from .operators import WEIGHTED, factor_and_shift
+from .unused import without_unused
 
 
 def fold_batch_norms(graph: Graph) -> Graph:
@@ -33,7 +34,7 @@ def fold_batch_norms(graph: Graph) -> Graph:
         else:
             writer[node.outputs[0]] = len(nodes)
             nodes.append(node)
-    return _without_unused(replace(graph, tensors=tuple(tensors), nodes=tuple(nodes)))
+    return without_unused(replace(graph, tensors=tuple(tensors), nodes=tuple(nodes)))
 
 
 def _check_foldable(graph: Graph, norm: Node, before: Node | None, readers: Counter[int]) -> None:
@@ -72,24 +73,4 @@ def _folded(tensors: list[Tensor], node: Node, norm: Node) -> Node:
         inputs=(*node.inputs[:2], len(tensors) - 1),
         outputs=norm.outputs,
         attributes={**node.attributes, "activation": norm.attributes["activation"]},
-    )
-
-
-def _without_unused(graph: Graph) -> Graph:
-    """The graph without tensors that no node reads or writes, constants before what reads them."""
-    order = dict.fromkeys(graph.inputs)
-    order.update(dict.fromkeys(i for n in graph.nodes for i in (*n.inputs, *n.outputs)))
-    order.pop(ABSENT, None)
-    place = {old: new for new, old in enumerate(order)} | {ABSENT: ABSENT}
-    nodes = (
-        replace(n, inputs=tuple(place[i] for i in n.inputs),
-                outputs=tuple(place[i] for i in n.outputs))
-        for n in graph.nodes
-    )  # fmt: skip
-    return replace(
-        graph,
-        tensors=tuple(graph.tensors[i] for i in order),
-        nodes=tuple(nodes),
-        inputs=tuple(place[i] for i in graph.inputs),
-        outputs=tuple(place[i] for i in graph.outputs),
     )

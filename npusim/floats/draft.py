@@ -6,6 +6,7 @@ graph = draft.graph(y)
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,13 @@ class Draft:
         shape = float_shape(self._graph(), node)
         self.nodes.append(node)
         return self._append(f"{name}/{label}", shape, "activation", None)
+
+    def with_bias(self, bias: np.ndarray) -> int:
+        """Give the last node, a weighted one without bias, a bias (O,); returns what it makes."""
+        node = self.nodes[-1]
+        index = self._append(f"{node.name}.bias", bias.shape, "constant", bias)
+        self.nodes[-1] = replace(node, inputs=(*node.inputs, index))
+        return node.outputs[0]
 
     def graph(self, *outputs: int) -> Graph:
         """The graph as it is, checked; raises ModelError as `check_floats`."""

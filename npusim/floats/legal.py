@@ -14,7 +14,8 @@ from ..shapes import Shape, output_shape
 
 FLOAT = ("float32",)
 LIKE_INTEGER = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "max_pool2d",
-                "average_pool2d", "mean")  # fmt: skip
+                "average_pool2d", "mean", "pad", "reshape", "softmax", "relu",
+                "relu6")  # fmt: skip
 _POSITIVE = Attribute(
     "finite, above 0", lambda v, _: type(v) is float and math.isfinite(v) and v > 0
 )
@@ -49,7 +50,9 @@ def check_floats(graph: Graph) -> None:
     for node in graph.nodes:
         try:
             check_node_form(graph, node, RULES[node.op])
+            _check_constants(graph, node)
             _check_batch_norm(graph, node)
+            _check_images(graph, node)
         except ModelError as error:
             raise ModelError(f"{node.name}/{node.op}: {error}") from error
         derived, declared = float_shape(graph, node), graph.tensors[node.outputs[0]].shape
@@ -75,3 +78,18 @@ def _check_batch_norm(graph: Graph, node: Node) -> None:
     assert variance is not None
     if variance.min() < 0:
         raise ModelError(f"variance must be 0 or more, got {variance.min()}")
+
+
+def _check_constants(graph: Graph, node: Node) -> None:
+    """What is no weight must be made by a node."""
+    for name, index in zip(RULES[node.op].operands, node.inputs, strict=False):
+        if name in ("x", "a", "b") and graph.tensors[index].data is not None:
+            what = graph.tensors[index].name
+            raise ModelError(f"{name} must be made by a node, got the constant {what}")
+
+
+def _check_images(graph: Graph, node: Node) -> None:
+    """A reshape must not make several rows of one image."""
+    x = graph.tensors[node.inputs[0]].shape
+    if node.op == "reshape" and (y := float_shape(graph, node))[:1] != x[:1]:
+        raise ModelError(f"shape must keep images apart, got {y} of {x}")

@@ -118,6 +118,22 @@ def mean(x: np.ndarray, attributes: Attributes) -> np.ndarray:
     return x.mean(attributes["axes"], keepdims=attributes["keep_dims"])
 
 
+def pad(x: np.ndarray, attributes: Attributes) -> np.ndarray:
+    """Zeros before and after, along each axis."""
+    return np.pad(x, attributes["padding"])
+
+
+def reshape(x: np.ndarray, attributes: Attributes) -> np.ndarray:
+    """(N, ..) -> (N, ..): what follows the images is the target's."""
+    return x.reshape(len(x), *attributes["shape"][1:])
+
+
+def softmax(x: np.ndarray, attributes: Attributes) -> np.ndarray:
+    """`exp(beta x) / sum exp(beta x)` over the last axis."""
+    powers = np.exp((x - x.max(-1, keepdims=True)) * x.dtype.type(attributes["beta"]))
+    return powers / powers.sum(-1, keepdims=True)
+
+
 ACTIVATION: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "none": lambda y: y,
     "relu": lambda y: np.maximum(y, y.dtype.type(0)),
@@ -154,10 +170,17 @@ WEIGHTED: Mapping[str, Callable[[np.ndarray, np.ndarray, np.ndarray, Any], np.nd
     "depthwise_conv2d": depthwise_conv2d,
     "fully_connected": fully_connected,
 }
+WINDOWED = ("conv2d", "depthwise_conv2d")
+"""Operators whose own padding is zeros."""
 _UNARY: Mapping[str, Callable[[np.ndarray, Attributes], np.ndarray]] = {
     "max_pool2d": max_pool2d,
     "average_pool2d": average_pool2d,
     "mean": mean,
+    "pad": pad,
+    "reshape": reshape,
+    "softmax": softmax,
+    "relu": lambda x, _: ACTIVATION["relu"](x),
+    "relu6": lambda x, _: ACTIVATION["relu6"](x),
 }
 
 

@@ -103,9 +103,9 @@ def patch_tflite(data: bytes, name: str, tensors: Mapping[str, Tensor]) -> bytes
 
 def _parser(data: bytes, name: str) -> Callable[[bytes, str], Graph]:
     """The function that reads files with this content."""
-    if data[4:8] == b"TFL3":
+    if files.is_tflite(data):
         return _reader("tflite", name, "tflite flatbuffers").parse
-    if data.startswith(b"\x89HDF\r\n\x1a\n"):
+    if files.is_hdf5(data):
         return _reader("h5", name, "h5py").parse
     raise ModelError(f"{name}: must be a .tflite or npusim .h5 file, got {_kind(data)}")
 
@@ -124,6 +124,6 @@ def _kind(data: bytes) -> str:
     """What a file of another format seems to be."""
     if data.startswith(b"PK\x03\x04"):
         return "a zip archive (a .keras model?), which this version does not read"
-    if data[:1] == b"\x08" and data[2:3] in (b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x3a", b"\x42"):
-        return "what seems an ONNX model, which this version does not read"
+    if files.is_onnx(data):
+        return "what seems an ONNX model; npusim quantize makes an int8 model of a float one"
     return f"content that starts with {data[:8]!r}"

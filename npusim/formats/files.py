@@ -50,3 +50,19 @@ def write(path: str | Path, data: bytes) -> None:
         if isinstance(error, OSError) and error.errno is not None:
             error.filename = str(target)
         raise
+
+
+def is_tflite(data: bytes) -> bool:
+    """Whether a file begins as a TFLite model."""
+    return data[4:8] == b"TFL3"
+
+
+def is_hdf5(data: bytes) -> bool:
+    """Whether a file begins as HDF5."""
+    return data.startswith(b"\x89HDF\r\n\x1a\n")
+
+
+def is_onnx(data: bytes) -> bool:
+    """Whether a file begins as an ONNX model: a small IR version, and a field of a model."""
+    tags = (b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x3a", b"\x42")
+    return data[:1] == b"\x08" and data[2:3] in tags

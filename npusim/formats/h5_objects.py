@@ -16,6 +16,7 @@ import numpy as np
 from ..graph import ModelError
 
 ATTRIBUTE_LIMIT = 2**16
+DEPTH = 8
 REMEDY = "the file is damaged, or was not written by npusim"
 
 # h5py's ways to say that a file is broken.
@@ -71,6 +72,18 @@ def names(objects: Iterable[str | bytes]) -> Iterator[str]:
         if isinstance(name, bytes):
             raise ModelError(f"{name!r}: names must be UTF-8; {REMEDY}")
         yield name
+
+
+def datasets(group: h5py.Group, depth: int = DEPTH) -> Iterator[tuple[h5py.Group, str]]:
+    """(group, name) of everything but groups in a group and in those in it, links among them."""
+    if depth == 0:
+        raise ModelError(f"{group.name}: groups must be at most {DEPTH} deep; {REMEDY}")
+    for name in names(group):
+        inside = isinstance(group.get(name, getlink=True), h5py.HardLink)
+        if inside and group.get(name, getclass=True) is h5py.Group:
+            yield from datasets(group[name], depth - 1)
+        else:
+            yield group, name
 
 
 class Reader:

@@ -30,7 +30,7 @@ def _version(file: h5py.File) -> int:
     reader = Reader(0)
     if "format" not in file.attrs or reader.text(file, "format") != FORMAT:
         keras = {"keras_version", "model_config"}.intersection(file.attrs)
-        got = "a Keras model, which this version does not read" if keras else "another HDF5 file"
+        got = "a Keras model; npusim quantize makes it int8" if keras else "another HDF5 file"
         raise ModelError(f"/@format: must be {FORMAT!r}, got {got}")
     version = reader.integer(file, "version")
     if version not in _READERS:

@@ -50,6 +50,13 @@ def load(path: str | Path) -> Graph:
 
 def parse(data: bytes, file_name: str) -> Graph:
     """As `load`, from the bytes of a file."""
+    graph = parse_unchecked(data, file_name)
+    check(graph, graph.provenance["file"])
+    return replace(graph, layout=image_layout(graph))
+
+
+def parse_unchecked(data: bytes, file_name: str) -> Graph:
+    """What the file says, of any types: its operators are known, its graph may be illegal."""
     file_name = printable(os.fsencode(file_name))
     try:
         model = model_of(data)
@@ -66,8 +73,7 @@ def parse(data: bytes, file_name: str) -> Graph:
         "format": f"tflite {SCHEMA_VERSION}",
         "operators": " ".join(operator.label for operator in operators),
     }
-    check(graph, file_name)
-    return replace(graph, provenance=provenance, layout=image_layout(graph))
+    return replace(graph, provenance=provenance)
 
 
 def image_layout(graph: Graph) -> str:

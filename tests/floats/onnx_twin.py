@@ -123,4 +123,6 @@ _OPERATORS = {
     "max_pool2d": _pool("MaxPool"),
     "average_pool2d": _pool("AveragePool", count_include_pad=0),
     "mean": _mean,
+    "relu": lambda attributes, inputs: ("Relu", {}),
+    "softmax": lambda attributes, inputs: ("Softmax", {"axis": -1}),
 }

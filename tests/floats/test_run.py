@@ -110,6 +110,14 @@ def test_add_matches_onnxruntime():
     np.testing.assert_array_equal(floats.run(graph, x), expected)
 
 
+def test_softmax_matches_onnxruntime():
+    """exp is within 2 units in the last place, a sum of 9 and a division add 10 roundings."""
+    x = np.random.default_rng(8).normal(0, 5, (20, 9)).astype(np.float32)
+    graph = one_node("softmax", x, {}, {"beta": 1.0})
+    (expected,) = onnx_outputs(graph, x, ["node/softmax"])
+    np.testing.assert_allclose(floats.run(graph, x), expected, rtol=16 * 2 * UNIT, atol=0)
+
+
 def norm_constants(rng, channels):
     return {"gamma": rng.standard_normal(channels, np.float32),
             "beta": rng.standard_normal(channels, np.float32),
@@ -202,10 +210,10 @@ def test_check_refuses_what_is_not_finite():
 def test_check_refuses_operators_without_float_rule():
     draft = floats.Draft("net", (1, 4))
     with pytest.raises(ModelError) as caught:
-        draft.graph(draft.add("softmax", "softmax", (0,), {}, {"beta": 1.0}))
+        draft.graph(draft.add("mul", "product", (0, 0), {}, {"activation": "none"}))
     assert str(caught.value) == (
-        "softmax/softmax: operator must be one of conv2d, depthwise_conv2d, fully_connected, add, "
-        "max_pool2d, average_pool2d, mean, batch_norm, got softmax"
+        "product/mul: operator must be one of conv2d, depthwise_conv2d, fully_connected, add, "
+        "max_pool2d, average_pool2d, mean, pad, reshape, softmax, relu, relu6, batch_norm, got mul"
     )
 
 
@@ -225,3 +233,11 @@ def test_check_refuses_negative_variance():
         one_node("batch_norm", np.zeros((1, 4, 4, 3)), constants,
                  {"epsilon": 1e-5, "activation": "none"})  # fmt: skip
     assert str(caught.value) == "node/batch_norm: variance must be 0 or more, got -0.5"
+
+
+def test_check_refuses_constants_that_are_no_weights():
+    draft = floats.Draft("net", (1, 4))
+    with pytest.raises(ModelError) as caught:
+        draft.graph(draft.add("add", "sum", (0,), {"b": np.ones(4, np.float32)},
+                              {"activation": "none"}))  # fmt: skip
+    assert str(caught.value) == "sum/add: b must be made by a node, got the constant sum.b"

@@ -249,7 +249,7 @@ CASES: dict[str, tuple[Callable[[h5py.File], None], str]] = {
     "Keras": (
         lambda file: (attribute("/", "format", None)(file),
                       file.attrs.create("keras_version", "2.15")),
-        "/@format: must be 'npusim graph', got a Keras model, which this version does not read",
+        "/@format: must be 'npusim graph', got a Keras model; npusim quantize makes it int8",
     ),
     "newer version": (
         attribute("/", "version", np.int64(2)),

@@ -100,9 +100,9 @@ CONTENTS = {
     "zip": (archive(), "must be a .tflite or npusim .h5 file, got a zip archive "
             "(a .keras model?), which this version does not read"),
     "onnx": (b"\x08\x08\x12\x07pytorch", "must be a .tflite or npusim .h5 file, got what seems an "
-             "ONNX model, which this version does not read"),
-    "keras": (keras(), "/@format: must be 'npusim graph', got a Keras model, which this version "
-              "does not read"),
+             "ONNX model; npusim quantize makes an int8 model of a float one"),
+    "keras": (keras(), "/@format: must be 'npusim graph', got a Keras model; npusim quantize "
+              "makes it int8"),
     "empty": (b"", f"must have 1..{2**31 - 1} bytes, got 0"),
 }  # fmt: skip
 
@@ -119,7 +119,9 @@ def test_other_content_is_refused(case, tmp_path, monkeypatch):
 
 def test_real_onnx_model_is_named(shared):
     path = shared("models/st/mobilenet_v2_0.35_128_tfs_channel_first.onnx")
-    with pytest.raises(ModelError, match="what seems an ONNX model, which this version does not"):
+    with pytest.raises(
+        ModelError, match="what seems an ONNX model; npusim quantize makes an int8 model"
+    ):
         npusim.load(path)
 
 
