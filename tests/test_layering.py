@@ -290,7 +290,7 @@ def test_integer_training_does_not_know_its_float_reference():
         for _, target in imports(name, MODULES[name])
         if target.startswith("zo.float_reference") and not name.startswith("zo.float_reference")
     }
-    assert importers == {"zo.__init__"}
+    assert importers == {"zo.__init__", "zo.reproduce.execute"}  # comparisons run both
 
 
 def twins(tree):
