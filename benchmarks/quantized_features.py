@@ -14,6 +14,7 @@ features says the same of int8 features. The result goes to benchmarks/results.
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,8 @@ def main() -> None:
         rows[way] = compared(exact, features, parts)
         print(way, json.dumps(rows[way]), flush=True)
     result = {"model": graph.name, **{k: v for k, v in vars(chosen).items() if type(v) is int},
-              "calibration_images": 8 * BATCH, "rows": rows, **provenance()}  # fmt: skip
+              "calibration_images": 8 * BATCH, "rival": f"onnxruntime {version('onnxruntime')}",
+              "rows": rows, **provenance()}  # fmt: skip
     name = f"quantized_features_{graph.name}_{chosen.input_size}.json"
     output = Path(__file__).parent / "results" / name
     output.write_text(json.dumps(result, indent=1) + "\n")
