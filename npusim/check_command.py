@@ -90,7 +90,7 @@ COMMAND = Command(
     "find accumulators that overflow, and spoiled channels",
     MANUAL,
     EXAMPLES,
-    "a sum overflowed, a clamp changed a code, either is possible, or a channel is spoiled",
+    "a sum overflows, a clamp changes a code, or may; or a channel is spoiled",
     {
         "": {
             "model": MODEL,

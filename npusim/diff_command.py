@@ -32,6 +32,7 @@ from .golden import Golden, record
 from .golden.record import as_recorded, graph_hash
 from .graph import Graph
 from .neural_art.stored import PROFILE as NEURAL_ART
+from .plurals import counted
 
 MANUAL = """\
 Compare what a device computed (B) with what it should have computed (A), name
@@ -175,7 +176,7 @@ def _write_parameters(report: Report, opened: Opened, arguments: argparse.Namesp
     lines = ",\n".join(f" {json.dumps(node)}: {json.dumps(p)}" for node, p in found.items())
     path.write_text(f"{{\n{lines}\n}}\n", "utf-8")
     if not arguments.json:
-        nodes = "1 node" if len(found) == 1 else f"{len(found)} nodes"
+        nodes = counted(len(found), "node")
         print(f"{path}: parameters of {nodes}; give them with --parameters {path}")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .channels import Channels
 from .graph import Graph, Node
-from .headroom import WEIGHTED, accumulator
+from .headroom import WEIGHTED, accumulator_of
 from .kernels.structs import (
     Add,
     AddXnnpack,
@@ -64,7 +64,8 @@ def _requantization(place: _Place, r: Requantization) -> _Found:
     elif not reads_scale(r):
         yield f"M is below 2^-{SMALLEST}, where shift ends", r.multiplier == 0
     else:
-        bits = accumulator(place.graph).bits if place.node.op in WEIGHTED else SMALLEST
+        summing = place.node.op in WEIGHTED
+        bits = accumulator_of(place.graph, place.node).bits if summing else SMALLEST
         yield f"M, a float, is below 2^-{bits}, half a code at {bits} bits", r.scale < 2.0**-bits
 
 

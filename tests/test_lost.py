@@ -57,6 +57,8 @@ def elementwise(op, scales, rule=None):
         (replace(weighted(2.0**-33, "float32_even"), accumulator=Accumulator(40)), ()),
         (replace(weighted(2.0**-41, "float32_even"), accumulator=Accumulator(40)),
          (Lost("M, a float, is below 2^-40, half a code at 40 bits", (1,)),)),
+        (replace(weighted(2.0**-33, "xnnpack"), profile="neural-art"),
+         (Lost("M, a float, is below 2^-32, half a code at 32 bits", (1,)),)),
         (elementwise("mul", (1e-9, 1e-9, 1.0)), (Lost(FIXED, (0,)),)),
         (elementwise("mul", (1e-9, 1e-9, 1.0), "float32_even"),
          (Lost("M, a float, is below 2^-32, half a code at 32 bits", (0,)),)),

@@ -117,9 +117,10 @@ class CostAware:
     def _values(self, q_max: int) -> tuple[int, ...]:
         """The ladder up to q_max: q may fall as well as rise."""
         at_least("q_max", q_max, self._q)
-        values = [*ladder_of(2, q_max, None)] if self._ladder is None else [*self._ladder]
         if self._ladder is None:
-            values = sorted({self._q, *values})
+            values = sorted({self._q, *ladder_of(2, q_max, None)})
+        else:
+            values = list(self._ladder)
         if self._q not in values:
             raise ValueError(f"schedule: ladder must hold q0 = {self._q}, got {values}")
         return ladder_of(at_least("ladder", values[0], 2), q_max, values)

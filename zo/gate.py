@@ -78,7 +78,7 @@ class Gate:
         return self._measure == "split_half"
 
     def start(self, shape: RunShape) -> None:
-        """Take q_max from a budget; ValueError for coefficients under central or sign."""
+        """Take q_max from a budget; ValueError for coefficients under central."""
         if self._measure == "coefficients":
             require_differences(self._measure, shape.estimator)
         if isinstance(self._q_max, Budget):
@@ -129,6 +129,6 @@ def require_differences(name: str, estimator: str) -> None:
     """ValueError under an estimator whose samples have no loss of their own beside L_0."""
     if estimator == "central":
         raise ValueError(
-            f"schedule: {name} needs the differences L_i - L_0, which estimator central does "
-            "without; use one_sided"
+            f"schedule: {name} must have the differences L_i - L_0, got estimator central, which "
+            "does without; use one_sided"
         )

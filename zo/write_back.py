@@ -19,6 +19,7 @@ from npusim.constants import has_bias
 from npusim.formats import parse, patch_tflite
 from npusim.graph import Node
 from npusim.headroom import WEIGHTED
+from npusim.plurals import counted
 
 from .file_scales import same_layer, with_scales
 
@@ -132,7 +133,7 @@ def _misfit(file: Graph, node: Node, name: str) -> str:
     room = len(quantization(weights).scale)
     return (
         f"{name}: tensor {weights.name}: must say the scales of {node.name} as trained, got room "
-        f"for {room} float32 scale{'s' * (room > 1)}, which cannot; train without recalibration, "
+        f"for {counted(room, 'float32 scale')}, which cannot; train without recalibration, "
         "or round to them with requantize (--requantize) and measure the accuracy"
     )
 

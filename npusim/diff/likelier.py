@@ -11,6 +11,7 @@ from ..neural_art.given import Parameters
 from ..neural_art.settle import settle
 from ..neural_art.stored import PROFILE as NEURAL_ART
 from ..neural_art.stored import family
+from ..plurals import counted
 from ..profiles import PROFILES
 from .causes.neural_art import SHIFTS
 from .replay import Part, leading_to
@@ -44,9 +45,9 @@ class Likelier(NamedTuple):
     def __str__(self) -> str:
         names = " or ".join(self.profiles)
         how = ", s0 tried for each layer," if NEURAL_ART in self.profiles else ""
-        plural = "s" if self.departing > 1 else ""
-        given = f"explains {self.explained} of {self.departing} departing tensor{plural}"
-        return f"{names}{how} {given}: {self.left:,} elements differ, not {self.differing:,}"
+        given = f"explains {self.explained} of {counted(self.departing, 'departing tensor')}"
+        left = f"{counted(self.left, 'element')} {'differs' if self.left == 1 else 'differ'}"
+        return f"{names}{how} {given}: {left}, not {self.differing:,}"
 
 
 def likelier(
@@ -113,6 +114,7 @@ def _parts(graph: Graph, profile: str) -> Iterator[Part]:
 
 
 def _made(part: Part, known: Arrays) -> np.ndarray | None:
+    """The part's tensor; None where its profile cannot make it of these arrays."""
     try:
         return part.run(known)
     except (TypeError, ValueError):

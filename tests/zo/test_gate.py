@@ -68,7 +68,7 @@ def test_settings_out_of_range_are_rejected(make, message):
 
 @pytest.mark.parametrize("schedule", [Gate("coefficients"), zo.CostAware()])
 def test_central_has_no_differences_to_the_unperturbed_loss(schedule):
-    with pytest.raises(ValueError, match="which estimator central does without; use one_sided"):
+    with pytest.raises(ValueError, match="got estimator central, which does without"):
         run_to_end(head_task(seed=1), schedule, method=zo.Method(estimator="central"), batch=8)
 
 

@@ -43,7 +43,8 @@ Neither --data nor --source need labels: a folder of pictures will do.
 EXAMPLES = """\
 examples:
   zo adapt run/model.h5 --data new_camera/ --output adapted.h5
-  zo adapt model.tflite --data new_camera/ --source old_camera/ --output adapted.h5
+  zo adapt model.tflite --data new_camera/ --source old_camera/ \\
+           --output adapted.h5
 
 """
 

@@ -28,11 +28,11 @@ from ..reproduce.write import write
 from .arguments import DATA, JSON, MODEL, OUTPUT, PIXELS, Command, normalization
 
 MANUAL = """\
-Compare ways to train a classifier without gradients, as the tables of QScheduler
-(arXiv 2607.18802) do and further ones that its review asked for. The frozen part
+Compare ways to train a classifier without gradients, as the tables of
+QScheduler (arXiv 2607.18802) do, and some that they leave out. The frozen part
 of the model runs once for every image; its features are kept on disk. Then each
-row is trained for every seed, which decides the split, the first weights and all
-signs.
+row is trained for every seed, which decides the split, the first weights and
+all signs.
 
 Finished runs are kept in DIR/runs: a second call goes on where the first one
 stopped, on any number of workers, to the same numbers.

@@ -128,7 +128,7 @@ def chosen_variants(arguments: argparse.Namespace, train: Dataset) -> Dataset:
     """The training images as --augment and --crop ask for them; ValueError for one without."""
     if arguments.augment is None:
         if arguments.crop is not None:
-            raise ValueError("--crop: needs --augment, whose variants it crops, got it alone")
+            raise ValueError("--crop: must go with --augment, got it alone")
         return train
     crop = CROP if arguments.crop is None else arguments.crop
     return augmented(train, arguments.augment, arguments.seed, crop)

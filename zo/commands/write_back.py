@@ -12,6 +12,7 @@ from npusim.formats import files
 from ..atomic import replace_file
 from ..write_back import WriteBack, Written, write_back
 from .arguments import JSON, Command
+from .run_folder import MODEL
 
 MANUAL = """\
 Put trained tensors back into the .tflite file that the training began from, so
@@ -35,7 +36,7 @@ examples:
 def run(arguments: argparse.Namespace) -> int:
     """`zo write-back`"""
     trained: Path = arguments.trained
-    graph = load(trained / "model.h5" if trained.is_dir() else trained)
+    graph = load(trained / MODEL if trained.is_dir() else trained)
     model: Path = arguments.file
     result = write_back(graph, files.read(model), model.name, arguments.requantize)
     replace_file(arguments.output, lambda file: file.write(result.data))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from npusim import Graph, Node, Session
 from npusim.affine import LIMITS
+from npusim.channels import dead
 from npusim.headroom import WEIGHTED
 
 from ..classifier import find_classifier, flat_logits
@@ -114,13 +115,10 @@ def layer_facts(graph: Graph, images: np.ndarray | None = None) -> tuple[LayerFa
 def _layer(graph: Graph, node: Node, outputs: NDArray[np.int64] | None) -> LayerFacts:
     weights = graph.tensors[node.inputs[1]].data
     assert weights is not None
-    by_output = weights.reshape(-1, weights.shape[-1]).T
-    if node.op != "depthwise_conv2d":
-        by_output = weights.reshape(len(weights), -1)
     counts = _codes(weights)
     at_rail = int(counts[0] + counts[1] + counts[255])
     facts = LayerFacts(node.name, node.op, weights.size, _binned(counts), at_rail,
-                       int(np.count_nonzero(~by_output.any(1))))  # fmt: skip
+                       len(dead(graph, node)))  # fmt: skip
     if outputs is None:
         return facts
     low, high = _free_rails(graph, node)

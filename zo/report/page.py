@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from npusim.images import pillow
 from npusim.page import figures, image, page
+from npusim.plurals import counted
 
 from ..history import best_accuracy, final_accuracy
 from .charts import accuracy_chart, loss_chart
@@ -30,7 +31,7 @@ def html(report: RunReport) -> str:
 
 def _title(report: RunReport) -> str:
     last = report.history[-1]
-    return f"{100 * last.accuracy:.1f} % after {last.epoch} epochs"
+    return f"{100 * last.accuracy:.1f} % after {counted(last.epoch, 'epoch')}"
 
 
 def _top(report: RunReport) -> Iterator[str]:
@@ -109,7 +110,7 @@ def _thumbnails(report: RunReport) -> Iterator[str]:
     if found is None or not report.pictures:
         return
     shown = found.wrong[: len(report.pictures)]
-    yield f"<h2>The {len(shown)} answers most wrong</h2>"
+    yield f"<h2>The {counted(len(shown), 'answer')} most wrong</h2>"
     yield '<p class="soft small">By how many codes the logit of the answer is above that of the '
     yield 'label.</p><div class="thumbs">'
     for wrong, picture in zip(shown, report.pictures, strict=True):
@@ -167,7 +168,7 @@ def _events(report: RunReport) -> Iterator[str]:
     told = [(epoch.epoch, event) for epoch in report.history for event in epoch.events]
     if not told:
         return
-    yield f"<h2>Scales</h2><details><summary>{len(told)} changes</summary>"
+    yield f"<h2>Scales</h2><details><summary>{counted(len(told), 'change')}</summary>"
     yield '<ul class="notes">'
     yield from (f"<li>epoch {epoch}: {escape(event)}</li>" for epoch, event in told)
     yield "</ul></details>"

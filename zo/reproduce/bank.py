@@ -84,8 +84,8 @@ def make_bank(
     parts = [dataset] if not variants else [dataset, augmented(dataset, variants)]
     rows = [frozen_rows(session, part, folder, progress).rows for part in parts]
     codes = np.concatenate(rows).reshape(variants + 1, len(dataset), -1)
-    q, height = tensor.quantization, "x".join(map(str, graph.tensors[graph.inputs[0]].shape[1:]))
-    source = f"{graph.name} at {height}, {os.path.basename(dataset.name)}"
+    q, size = tensor.quantization, "x".join(map(str, graph.tensors[graph.inputs[0]].shape[1:]))
+    source = f"{graph.name} at {size}, {os.path.basename(dataset.name)}"
     return Bank(codes, float(q.scale[0]), int(q.zero_point[0]), dataset.labels, dataset.classes,
                 source)  # fmt: skip
 

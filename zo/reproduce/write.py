@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from npusim.plurals import counted
+
 from ..atomic import replace_file
 from ..history import Epoch
 from ..plots import Panel, draw, to_png
@@ -67,7 +69,7 @@ def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str])
         yield f"| {' | '.join(_cells(row, paper, compared))} |"
     yield ""
     seeds = sorted({row.seeds for row in rows})
-    yield f"Accuracies in per cent, mean and standard deviation over {_of(seeds)} seeds; " + (
+    yield f"Accuracies in per cent, mean and standard deviation over {_of(seeds)}; " + (
         "differences seed by seed, with the 95 % interval by Student's t." if compared else ""
     )
     for line in (*notes, *experiment.differs):
@@ -75,7 +77,8 @@ def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str])
 
 
 def _of(seeds: Sequence[int]) -> str:
-    return " or ".join(map(str, seeds))
+    """ "5 seeds"; "4 or 5 seeds" where rows have not equally many."""
+    return " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "seed")])
 
 
 def _cells(row: Row, paper: bool, compared: bool) -> list[str]:

@@ -5,7 +5,7 @@ from functools import partial
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .common import CONSTANT, PAPER, SHARED_RATE, fixed, scheduler
+from .runs import CONSTANT, PAPER, SHARED_RATE, fixed, scheduler
 
 QS = (4, 8, 16, 32, 64)
 DIFFERS = (

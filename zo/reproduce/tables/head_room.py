@@ -2,7 +2,7 @@
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .common import fixed
+from .runs import fixed
 
 ROOMS = (1.0, 2.0, 8.0, 32.0)
 

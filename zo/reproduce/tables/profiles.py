@@ -2,7 +2,7 @@
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .common import fixed
+from .runs import fixed
 
 PROFILES = ("tflm", "litert-ref", "xnnpack", "single-rounding")
 

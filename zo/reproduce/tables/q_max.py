@@ -2,7 +2,7 @@
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .common import scheduler
+from .runs import scheduler
 
 
 def _cells(plan: Plan) -> list[Cell]:

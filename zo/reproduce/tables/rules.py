@@ -2,16 +2,15 @@
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .common import fixed, with_forwards
+from .runs import EQUAL, fixed, of_equal_forwards
 
 QS = (1, 4, 16, 64)
 RULES = ("nearest", "stochastic", "error_feedback")
 
 
 def _cells(plan: Plan) -> list[Cell]:
-    forwards = plan.epochs * 1000
     return [
-        fixed(q, with_forwards(plan, forwards, q + 1), f"{rule}, q = {q}",
+        fixed(q, of_equal_forwards(plan, q + 1), f"{rule}, q = {q}",
               stop_after=0, method={"rule": rule})
         for rule in RULES for q in QS
     ]  # fmt: skip
@@ -24,6 +23,6 @@ EXPERIMENTS = (
         "What does it cost to round weights to int8 after each step, and what brings it back?",
         _cells,
         baseline="error_feedback, q = 16",
-        differs=("60,000 forwards of a batch a run, whatever q is.",),
+        differs=(EQUAL,),
     ),
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .common import scheduler
+from .runs import scheduler
 
 DEFAULT = {"threshold": 0.005, "patience": 5, "factor": 2.0, "q0": 8}
 OTHERS = {

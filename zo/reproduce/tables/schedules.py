@@ -4,7 +4,7 @@ from typing import Any
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .common import CONSTANT, scheduler
+from .runs import CONSTANT, scheduler
 
 
 def _cells(plan: Plan) -> list[Cell]:

@@ -10,6 +10,9 @@ SHARED_RATE = 0.384
 """Step over the mean of ||x||^2 that is best at q = 64; the paper's policy shares one."""
 PAPER: Mapping[str, Any] = {"lr_scaling": "none", "space": "integer", "recalibrate": False}
 CONSTANT: Mapping[str, Any] = {"decay": "constant"}
+AN_EPOCH = 1000
+"""Forwards of a batch for each epoch of the plan, where runs are of equal forwards."""
+EQUAL = f"{AN_EPOCH:,} forwards of a batch for each epoch asked for, whatever q is."
 
 
 def fixed(q: int, plan: Plan, label: str = "", **changes: Any) -> Cell:
@@ -23,6 +26,7 @@ def scheduler(plan: Plan, label: str = "QScheduler", **changes: Any) -> Cell:
     return Cell(label, "qscheduler", samples, epochs=plan.epochs, **changes)
 
 
-def with_forwards(plan: Plan, forwards: int, forwards_a_step: int) -> Plan:
-    """The plan whose runs take so many forwards of a batch, at least one epoch's."""
+def of_equal_forwards(plan: Plan, forwards_a_step: int) -> Plan:
+    """The plan whose runs take AN_EPOCH forwards for each epoch asked for, at least one epoch's."""
+    forwards = plan.epochs * AN_EPOCH
     return plan._replace(epochs=max(1, round(forwards / (plan.steps * forwards_a_step))))
