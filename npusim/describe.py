@@ -111,8 +111,9 @@ class Description:
 
         The fields under their names, in bytes where they say so, with `accumulator` as `bits` and
         `overflow`, each of `inputs`, `outputs`, `layers` as an object of its fields, and
-        `neural_art` as `values` and `origin` by parameter; and `totals`: `macs` and `weights` of
-        all nodes, `bits` that the widest sum needs, nodes that are `unproven`
+        `neural_art` as `values` and `origin` by parameter, with `by_rule` where what was given is
+        not what follows; and `totals`: `macs` and `weights` of all nodes, `bits` that the widest
+        sum needs, nodes that are `unproven`
         """
         totals = {"macs": self.macs, "weights": self.weights,
                   "bits": self.widest.bits if self.widest else None,

@@ -8,13 +8,12 @@ from shutil import get_terminal_size
 
 from .command_line import DONE, JSON, MODEL, PIXELS, SOURCES, Command, load_model
 from .commands import check_source, model_inputs
+from .describe_page import TIE
 from .explain import Explanation, explain
 from .explain_rule import Step
 from .headroom import WEIGHTED
 
 PAGE_WIDTH, NARROWEST, GAP = 80, 30, 2
-TIE = "\N{NO-BREAK SPACE}"
-"""Stands for a space at which no line is broken."""
 
 MANUAL = """\
 Show how one element of a convolution, fully connected layer, add or softmax

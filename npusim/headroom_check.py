@@ -248,7 +248,7 @@ def check_headroom(
                 fresh = _see(whole, node, values)
                 seen[k] = seen[k].joined(fresh) if k in seen else fresh
     for k, s in seen.items():
-        nodes[k] = replace(nodes[k], sums=s.sums, sums_formed=s.formed * (s.sums is not None),
+        nodes[k] = replace(nodes[k], sums=s.sums, sums_formed=0 if s.sums is None else s.formed,
                            constant=s.constant, clamps=s.clamps)  # fmt: skip
     told = (n for n in nodes.values()
             if n.count or n.stages or any(getattr(n, of) for of in KINDS.values()))  # fmt: skip

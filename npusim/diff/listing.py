@@ -25,6 +25,8 @@ def as_dict(report: Report, gate: tuple[Limit, ...], stopped: list[Excess]) -> d
     equal, first     whether no tensor differs; else the first that departs
     gate, within     limits by figure; whether all that differs stays within them
     stopped          `tensor`, `figure` and `value` of what does not
+    likelier         profiles that explain B better (fields of `Likelier`), and the `command` that
+                     compares by one; None where there are none
     notes            lines for people
     missing, extra   tensors that only A or only B has
     tensors          of each its verdict, `total` figures and those that are its `own` (fields of

@@ -18,6 +18,11 @@ from .equality import Reach, reach, thresholds
 from .hypothesis import Hypothesis, States
 from .ranges import Ranges
 
+MOST_TARGETS = 1 << 16
+"""States that the search for the nearest one knows; of more, every second, third, .. is taken."""
+_SPAN = 1 << 33
+"""From channel to channel; accumulators of one are at most half as far apart."""
+
 
 class Aim(NamedTuple):
     """Where two hypotheses differ.
@@ -28,10 +33,6 @@ class Aim(NamedTuple):
 
     nearest: Callable[[States], np.ndarray]
     sums: np.ndarray | None = None
-
-
-MOST_TARGETS = 1 << 16
-_SPAN = 1 << 33
 
 
 def aim(part: Part, ranges: Ranges, first: Hypothesis, second: Hypothesis) -> Aim | None:

@@ -158,13 +158,14 @@ def _rungs(parts: Parts, schedule: Schedule) -> str:
 
 def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
     settings = {"measure": "dead_zone", "patience": 1, "threshold": "1"}
-    used = isinstance(schedule, Gate)
+    rungs, count = "NULL", 0
     if isinstance(schedule, Gate):
         settings = schedule.state_dict()["settings"]
+        rungs, count = _rungs(parts, schedule), len(schedule.rungs)
     return {
         "measure": f"ZO_MEASURE_{str(settings['measure']).upper()}",
-        "rungs": _rungs(parts, schedule) if used else "NULL",
-        "count": len(schedule.rungs) if used else 0,
+        "rungs": rungs,
+        "count": count,
         "patience": settings["patience"],
         "threshold": _fraction(str(settings["threshold"]), "threshold"),
         "q": schedule.q,
