@@ -30,7 +30,7 @@ def main(database, log):
 
     def run(cells):
         with log.open("a") as file:
-            file.writelines(f"{cell.rate!r}\n" for cell in cells)
+            file.writelines(f"{cell.label} {cell.rate!r}\n" for cell in cells)
         time.sleep(0.2)
         history = tuple(Epoch(i, i, 500, 1000, 0, 0, 64, Cost(i), 0.0) for i in range(2))
         return [(cell, Outcome(history, None, 0.0)) for cell in cells]

@@ -24,9 +24,10 @@ Bayesian search, with as many trials for each. Rows that differ only in how q is
 chosen are one method and share a rate; a trial trains all of them. Trials are
 judged on validation images alone, and the first is the rate without a search.
 
-Trials are kept in a database: a second call goes on where the first one stopped,
-and several at the same time share the work. DIR/T1.md and T1.csv show the space,
-the trials and the best rates; zo reproduce --rates takes DIR/rates.json.
+Trials are kept in a database: a second call goes on where the first one
+stopped, and several at the same time share the work. DIR/T1.md and T1.csv show
+the space, the trials and the best rates; zo reproduce --rates takes
+DIR/rates.json.
 """
 
 
