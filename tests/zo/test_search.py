@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,6 @@ def test_two_processes_share_the_trials_and_outlive_one_that_is_killed(tmp_path)
     assert [len(trials) for trials in first] == [12, 12]
     ran = [(tmp_path / name).read_text().splitlines() for name in ("killed", "a", "b")]
     assert min(map(len, ran)) > 0
-    runs = sum(ran, [])
+    runs = list(chain.from_iterable(ran))
     assert len(set(runs)) == 24
     assert len(runs) <= 24 + 1  # what the killed one had begun

@@ -23,8 +23,8 @@ from .experiment_options import EXPERIMENT, NAMES, bank_of, notes_of, outcomes, 
 
 MANUAL = """\
 Compare ways to train a classifier without gradients, as the tables of
-QScheduler (arXiv 2607.18802) do, and further ones that its review asked for. The
-frozen part of the model runs once for every image; its features are kept on
+QScheduler (arXiv 2607.18802) do, and further ones that its review asked for.
+The frozen part of the model runs once for every image; its features are kept on
 disk. Then each row is trained for every seed, which decides the split, the
 first weights and all signs.
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     search = Search(EXPERIMENTS[arguments.name], plan, arguments.trials, arguments.seed)
     store = Store(folder / "runs", bank.digest)
 
-    def train(cells: list[Cell]) -> list[tuple[Cell, Outcome]]:
+    def train(cells: Sequence[Cell]) -> list[tuple[Cell, Outcome]]:
         return outcomes(cells, bank, store, lambda done, total: None)
 
     storage = arguments.storage or str(folder / DATABASE)

@@ -5,7 +5,9 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from ..atomic import replace_file
 from .search import Found, Search
@@ -29,8 +31,11 @@ def write_rates(search: Search, found: Sequence[Found], folder: Path, notes: Seq
         RATES_FILE: json.dumps(file, indent=2) + "\n",
     }
     for name, text in texts.items():
-        data = text.encode()
-        replace_file(folder / name, lambda file, data=data: file.write(data))
+        replace_file(folder / name, partial(_write, text.encode()))
+
+
+def _write(data: bytes, file: IO[bytes]) -> None:
+    file.write(data)
 
 
 def read_rates(path: Path, experiment: str) -> Mapping[str, float]:
