@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from npusim import models
+from zo.commands import experiment_options
 from zo.cost import Cost
 from zo.history import Epoch
 from zo.options import Method
@@ -199,7 +200,8 @@ def command(name, *more):
 
 
 def test_command_finds_rates_that_reproduce_takes(tmp_path, monkeypatch, zo_command):
-    monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path / "cache"))
+    features = tmp_path / "features"  # kernels stay where they are compiled already
+    monkeypatch.setattr(experiment_options, "default_folder", lambda: features)
     folder = tmp_path / "T1"
     code, out, err = zo_command(*command("search", "--trials", 2, "--output", folder))
     assert (code, err) == (0, "")

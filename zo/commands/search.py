@@ -96,9 +96,9 @@ def _plain(found: Found) -> dict[str, object]:
 
 def _print(found: list[Found]) -> None:
     table = Table(title="T1: learning rates", title_justify="left")
-    for name in ("", "rate of", "searched", "trials", "best", "val. %", "first", "val. %"):
-        table.add_column(name, justify="left" if name in ("", "rate of") else "right")
+    for name in ("", "searched", "trials", "best", "val. %", "at first"):
+        table.add_column(name, justify="right" if name else "left")
     for one in found:
-        name, _, *rest = summary(one)
-        table.add_row(name, *rest)
+        name, _, _, space, trials, rate, accuracy, _, first = summary(one)
+        table.add_row(name, space, trials, rate, accuracy, first)
     Console().print(table)

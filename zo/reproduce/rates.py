@@ -73,7 +73,7 @@ def _csv(found: Sequence[Found]) -> str:
 def _markdown(search: Search, found: Sequence[Found], notes: Sequence[str]) -> Iterator[str]:
     yield f"# T1: Learning rates of {search.experiment.name}, {search.experiment.title}"
     yield ""
-    yield "| method | rows | rate of | searched | trials | best rate | validation | first rate | |"
+    yield "| method | rows | rate of | searched | trials | best | validation | first | validation |"
     yield "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |"
     for one in found:
         yield f"| {' | '.join(summary(one))} |"
