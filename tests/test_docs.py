@@ -15,7 +15,7 @@ import zo.cli
 
 CLONE = Path(__file__).resolve().parents[1]
 PAGES = sorted((CLONE / "docs").glob("*.md"))
-SCRIPTS = ["neural_art_tables", "readme_tables", "rules_table"]
+SCRIPTS = ["experiment_tables", "neural_art_tables", "readme_tables", "rules_table"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -17,7 +17,7 @@ CLONE = Path(__file__).resolve().parents[1]
 FOLDERS = {"npusim": "npusim", "zo": "zo", "models": "npusim/models"}
 SUFFIXES = (".py", ".h5", ".c", ".h", ".ld", "/Makefile", "qemu-m55/model")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
-OPTIONAL = ("tflite", "flatbuffers", "rich", "PIL", "matplotlib", "onnx", "optuna", "dask")
+OPTIONAL = ("tflite", "flatbuffers", "rich", "PIL", "matplotlib", "onnx", "optuna", "dask", "pooch")
 
 RUN_DIGITS = """
 import sys

@@ -15,6 +15,7 @@ from .commands import (
     export_c,
     report,
     reproduce,
+    search,
     train,
     write_back,
 )
@@ -36,6 +37,7 @@ COMMANDS = (
     write_back.COMMAND,
     export_c.COMMAND,
     reproduce.COMMAND,
+    search.COMMAND,
 )
 
 

@@ -6,7 +6,6 @@ compute the same one at the same time leave the same bytes.
 """
 
 import hashlib
-import os
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from npusim.digest import feed
 from npusim.head import frozen_part
 
 from .atomic import replace_file
+from .cache import cache_folder
 from .data import Dataset, Progress
 
 IMAGES_AT_ONCE = 256
@@ -47,8 +47,7 @@ def frozen_rows(
 
 def default_folder() -> Path:
     """`features` in NPUSIM_CACHE_DIR, or in ~/.cache/npusim."""
-    root = os.environ.get("NPUSIM_CACHE_DIR")
-    return (Path(root) if root else Path.home() / ".cache" / "npusim") / "features"
+    return cache_folder("features")
 
 
 def _key(session: Session, dataset: Dataset) -> str:

@@ -1,7 +1,8 @@
-"""Labelled images: EuroSAT's zip, folders, STL-10's binary, .npz, .h5 and the shipped digits."""
+"""Labelled images: EuroSAT's zip, folders, STL-10's binary, .npz, .h5, shipped digits; `fetch`."""
 
 from .augment import augmented
 from .dataset import DataError, Dataset, Progress, in_memory, split
+from .fetch import fetch
 from .inputs import Normalization, to_input
 from .load import KINDS, load, load_unlabelled
 from .pairs import Examples, as_dataset
@@ -15,6 +16,7 @@ __all__ = [
     "Progress",
     "as_dataset",
     "augmented",
+    "fetch",
     "in_memory",
     "load",
     "load_unlabelled",

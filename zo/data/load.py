@@ -5,6 +5,7 @@ from pathlib import Path
 
 from . import arrays, pictures, stl10
 from .dataset import DataError, Dataset
+from .fetch import REMOTE, fetch
 
 DIGITS = {
     "digits": "train",
@@ -15,7 +16,7 @@ DIGITS = {
 """Parts of the shipped set by the word that names them."""
 KINDS = (
     "a folder or .zip of class folders, STL-10's .tar.gz or <part>_X.bin, .npz, .h5, "
-    "or the word digits, digits/validation or digits/test"
+    "the word digits, digits/validation or digits/test, or eurosat or stl10, downloaded once"
 )
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _TAR_MAGICS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
@@ -26,9 +27,11 @@ def load(source: str | Path) -> Dataset:
 
     source   a folder or .zip of class folders, STL-10's .tar.gz or <part>_X.bin, a .npz or .h5
              with arrays `images` and `labels`, or the set shipped with the package: "digits", its
-             training part, "digits/validation" or "digits/test"; files are told apart by their
-             first bytes
-    raises   DataError (a ValueError) when the source is missing, damaged or of another kind
+             training part, "digits/validation" or "digits/test", or "eurosat" or "stl10" (its
+             training part), see `fetch`, unless a file or folder is called so; files are told
+             apart by their first bytes
+    raises   DataError (a ValueError) when the source is missing, damaged or of another kind; as
+             `fetch` for what it downloads
     """
     return _load(source, labelled=True)
 
@@ -47,6 +50,8 @@ def _load(source: str | Path, labelled: bool) -> Dataset:
     if str(source) in DIGITS:
         return arrays.shipped_digits(DIGITS[str(source)])
     path = Path(source)
+    if str(source) in REMOTE and not path.exists():
+        path = fetch(str(source))
     if path.is_dir():
         return pictures.from_folder(path) if labelled else pictures.all_of_folder(path)
     if not path.is_file():

@@ -1,0 +1,47 @@
+"""The tables of docs/experiments.md: what can be reproduced, made from the experiments themselves.
+
+    python docs/experiment_tables.py        # rewrites docs/experiments.md in place
+
+Each table stands in the page between `<!-- name -->` and `<!-- end -->`.
+"""
+
+from pathlib import Path
+
+from pages import markdown, rewrite
+
+from zo.reproduce.experiment import Experiment, Plan
+from zo.reproduce.families import families_of
+from zo.reproduce.tables import EXPERIMENTS
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "experiments.md"
+
+
+def tables() -> str:
+    """Name, question and size of every experiment."""
+    head = ("name", "what it compares", "question", "rows", "methods with a rate of their own")
+    rows = []
+    for e in sorted(EXPERIMENTS.values(), key=_order):
+        cells = e.cells(Plan())
+        rows.append((f"`{e.name}`", e.title, e.question, str(len(cells)),
+                     str(len(families_of(cells)))))  # fmt: skip
+    return markdown(head, rows)
+
+
+def deviations() -> str:
+    """How every experiment deviates from the paper, in its own words."""
+    lines = []
+    for e in sorted(EXPERIMENTS.values(), key=_order):
+        said = " ".join(e.differs) or "The paper has no such comparison."
+        lines.append(f"* `{e.name}`: {said}")
+    return "\n".join(lines)
+
+
+def _order(experiment: Experiment) -> tuple[str, int]:
+    """Figures before tables, each by number."""
+    return experiment.name[0], int(experiment.name[1:])
+
+
+TABLES = {"tables": tables, "deviations": deviations}
+
+if __name__ == "__main__":
+    rewrite(PAGE, TABLES)
