@@ -36,6 +36,7 @@ class Cell:
     profile     arithmetic of the head
     augment     whether it trains on variants
     numbers     "int8", or "float32" for the reference in real numbers
+    unknowns    of Neural-ART, such as {"ties": "even"}; "s0_more" is added to the s0 by the rules
     """
 
     label: str
@@ -52,10 +53,13 @@ class Cell:
     profile: str = "tflm"
     augment: bool = True
     numbers: str = "int8"
+    unknowns: Mapping[str, Any] = field(default_factory=dict)
 
     def key(self, bank: str) -> str:
         """Names the cell's outcome on a bank of this digest; the label does not count."""
         plain = {k: v for k, v in asdict(self).items() if k != "label"}
+        if not self.unknowns:  # outcomes that were kept before there were any stay found
+            del plain["unknowns"]
         return content_hash("cell", json.dumps(plain, sort_keys=True), bank, VERSION)
 
 

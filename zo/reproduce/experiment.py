@@ -36,6 +36,7 @@ class Experiment(NamedTuple):
     baseline    label of the row that others are compared with, seed by seed
     differs     how it deviates from the paper
     forwards    batch forwards at which every history is cut, None for whole runs
+    spread      whether the table says how far its rows lie apart
     """
 
     name: str
@@ -46,6 +47,7 @@ class Experiment(NamedTuple):
     baseline: str | None = None
     differs: Sequence[str] = ()
     forwards: Callable[[Plan], int] | None = None
+    spread: bool = False
 
     def runs(self, plan: Plan) -> list[Cell]:
         """Every cell, seed by seed, so that an interrupted experiment has whole seeds first."""
