@@ -15,6 +15,7 @@ from npusim import Session, models
 from npusim.head import replace_head
 from npusim.kernels.structs import EVEN
 from npusim.neural_art.settle import settle, settle_node
+from zo.commands import reproduce as reproduce_command
 from zo.cost import Cost
 from zo.data import in_memory
 from zo.data.augment import augmented
@@ -126,12 +127,12 @@ def test_a_cell_without_unknowns_keeps_its_name():
 
 
 def test_outcomes_come_back_from_disk_and_damaged_ones_do_not(tmp_path, bank):
-    store, cell = Store(tmp_path, "bank"), Cell("a", seed=1)
+    store, cell = Store(tmp_path, "bank", Outcome), Cell("a", seed=1)
     outcome = Outcome(history([0.1, 0.2]), (3, 4), 1.5)
     assert store.find(cell) is None
     store.keep(cell, outcome)
     assert store.find(cell) == outcome
-    assert Store(tmp_path, "another").find(cell) is None
+    assert Store(tmp_path, "another", Outcome).find(cell) is None
     assert store.find(Cell("another label", seed=1)) == outcome
     assert store.find(Cell("a", seed=2)) is None
     (file,) = tmp_path.iterdir()
@@ -206,7 +207,7 @@ def test_the_command_goes_on_where_it_stopped(tmp_path, monkeypatch, zo_command)
     assert len(kept) == 8
     kept[2].unlink()
     ran = []
-    monkeypatch.setattr(spread, "run_cell", lambda cell, bank: ran.append(cell) or
+    monkeypatch.setattr(reproduce_command, "run_cell", lambda cell, bank: ran.append(cell) or
                         run_cell(cell, bank))  # fmt: skip
     again = json.loads(zo_command(*command)[1])
     assert len(ran) == 1

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -14,18 +13,18 @@ import npusim
 from npusim.command_line import DONE, counting_number, load_model
 from npusim.progress_bar import bar
 
-from ..data import Dataset, load, to_input
+from ..data import load, to_input
 from ..features import default_folder
 from ..plots import figures
-from ..prng import shuffle
 from ..reproduce.bank import Bank, make_bank, split_rows
-from ..reproduce.cell import Cell, Outcome
+from ..reproduce.cell import Outcome
+from ..reproduce.execute import run_cell
 from ..reproduce.experiment import Experiment, Plan, Row
-from ..reproduce.spread import run_cells
-from ..reproduce.store import Store
-from ..reproduce.tables import EXPERIMENTS
+from ..reproduce.tables import EXPERIMENTS, STUDIES
 from ..reproduce.write import write
-from .arguments import DATA, JSON, MODEL, OUTPUT, PIXELS, Command, normalization
+from .arguments import DATA, JSON, MODEL, OUTPUT, PIXELS, Command, given_inputs, normalization
+from .cells import QUICK_IMAGES, results_of, thinned
+from .study import run_study
 
 MANUAL = """\
 Compare ways to train a classifier without gradients, as the tables of QScheduler
@@ -36,21 +35,32 @@ signs.
 
 Finished runs are kept in DIR/runs: a second call goes on where the first one
 stopped, on any number of workers, to the same numbers.
+
+T11 and T14 take the shipped digit reader where no model is given, and put a new
+head on one that is; T12 needs neither model nor images.
 """
 
-QUICK = Plan(seeds=2, epochs=4)
-QUICK_IMAGES = 2000
+QUICK = Plan(seeds=2, epochs=4, quick=True)
 BATCH = 64
+TITLES = {name: e.title for name, e in EXPERIMENTS.items()} | {
+    name: study.title for name, study in STUDIES.items()
+}
+NAMES = sorted(TITLES, key=lambda name: (name[0], int(name[1:])))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """`zo reproduce`"""
     figures()  # a missing matplotlib shows now, not after the runs
+    if arguments.name in STUDIES:
+        return run_study(STUDIES[arguments.name], arguments, _plan(arguments))
     experiment, folder = EXPERIMENTS[arguments.name], arguments.output
+    if arguments.model is None or arguments.data is None:
+        raise ValueError(
+            f"{experiment.name}: --model and --data must be given, got {given_inputs(arguments)}"
+        )
     bank = _bank(arguments)
-    plan = _plan(arguments, bank)
-    store = Store(folder / "runs", bank.digest)
-    results = _results(experiment.runs(plan), bank, store, arguments)
+    plan = _plan(arguments)._replace(steps=max(1, len(split_rows(bank, 0)[0]) // BATCH))
+    results = results_of(experiment.runs(plan), (run_cell, Outcome), (bank, bank.digest), arguments)
     rows = write(experiment, plan, results, folder, _notes(bank, plan))
     if arguments.json:
         print(json.dumps([row._asdict() for row in rows], indent=2))
@@ -64,7 +74,7 @@ COMMAND = Command(
     "a table of the method's comparison, from model and images",
     MANUAL
     + "\n"
-    + "\n".join(f"  {e.name:4} {e.title}" for e in EXPERIMENTS.values())
+    + "\n".join(f"  {name:4} {TITLES[name]}" for name in NAMES)
     + "\n",
     """\
 examples:
@@ -76,9 +86,12 @@ examples:
     "not used",
     {
         "": {
-            "name": {"choices": sorted(EXPERIMENTS), "metavar": "NAME", "help": "which, see above"},
-            "--model": {**MODEL, "required": True},
-            "--data": DATA,
+            "name": {
+                "choices": NAMES, "metavar": "NAME",
+                "help": "which, see above",
+            },
+            "--model": {**MODEL, "required": False},
+            "--data": {**DATA, "required": False},
             "--output": OUTPUT,
             "--seeds": {"type": counting_number, "metavar": "N", "help": "runs of each row; 5"},
             "--epochs": {"type": counting_number, "metavar": "N", "help": "of a run; 60"},
@@ -108,42 +121,18 @@ examples:
 def _bank(arguments: argparse.Namespace) -> Bank:
     graph = load_model(arguments.model, arguments)
     found = normalization(arguments, graph)
-    dataset = _images(load(arguments.data), arguments.quick)
+    dataset = thinned(load(arguments.data), arguments.quick)
     with bar("pictures") as advance:
         dataset = to_input(dataset, graph, found).held(advance)
     with bar("features") as advance:
         return make_bank(graph, dataset, arguments.augment, default_folder(), advance)
 
 
-def _images(dataset: Dataset, quick: bool) -> Dataset:
-    if not quick or len(dataset) <= QUICK_IMAGES:
-        return dataset
-    return dataset.take(np.sort(shuffle(0, 0, len(dataset))[:QUICK_IMAGES]))
-
-
-def _plan(arguments: argparse.Namespace, bank: Bank) -> Plan:
+def _plan(arguments: argparse.Namespace) -> Plan:
     base = QUICK if arguments.quick else Plan()
-    steps = max(1, len(split_rows(bank, 0)[0]) // BATCH)
-    return Plan(arguments.seeds or base.seeds, arguments.epochs or base.epochs, steps)
-
-
-def _results(
-    cells: Sequence[Cell], bank: Bank, store: Store, arguments: argparse.Namespace
-) -> list[tuple[Cell, Outcome]]:
-    """The outcome of every cell, from disk or run now."""
-    found = {i: outcome for i, cell in enumerate(cells) if (outcome := store.find(cell))}
-    missing = [cell for i, cell in enumerate(cells) if i not in found]
-    places = {id(cell): i for i, cell in enumerate(cells)}
-    with bar("runs") as advance:
-        advance(len(found), len(cells))
-
-        def done(cell: Cell, outcome: Outcome) -> None:
-            store.keep(cell, outcome)
-            found[places[id(cell)]] = outcome
-            advance(len(found), len(cells))
-
-        run_cells(missing, bank, done, arguments.workers, arguments.scheduler)
-    return [(cell, found[i]) for i, cell in enumerate(cells)]
+    return base._replace(
+        seeds=arguments.seeds or base.seeds, epochs=arguments.epochs or base.epochs
+    )
 
 
 def _notes(bank: Bank, plan: Plan) -> list[str]:

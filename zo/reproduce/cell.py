@@ -11,7 +11,7 @@ from ..budget import Budget
 from ..cost_aware import CostAware
 from ..declared import Constant, epoch_power, linear_ramp
 from ..gate import Gate
-from ..history import Epoch, final_accuracy
+from ..history import Epoch, final_accuracy, from_plain, to_plain
 from ..schedule import QScheduler, Schedule
 
 VERSION = 1
@@ -91,6 +91,18 @@ class Outcome:
     def forwards(self) -> int:
         """Forward passes of a batch that training took."""
         return self.history[-1].cost.forwards
+
+    def to_plain(self) -> dict[str, Any]:
+        """What JSON holds."""
+        history = [to_plain(epoch) for epoch in self.history]
+        return {"history": history, "test": self.test, "seconds": self.seconds}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Outcome":
+        """The outcome again; LookupError, TypeError or ValueError for anything else."""
+        history = tuple(from_plain(epoch) for epoch in plain["history"])
+        test = plain["test"] and (int(plain["test"][0]), int(plain["test"][1]))
+        return cls(history, test, float(plain["seconds"]))
 
 
 SCHEDULES: Mapping[str, Callable[..., Schedule]] = {

@@ -18,11 +18,13 @@ class Plan(NamedTuple):
     seeds    of each row, 0, 1, ..
     epochs   of a run, at most
     steps    of an epoch
+    quick    whether a study leaves out what takes long
     """
 
     seeds: int = 5
     epochs: int = 60
     steps: int = 295
+    quick: bool = False
 
 
 class Experiment(NamedTuple):
