@@ -43,7 +43,7 @@ def run_study(study: Study, arguments: argparse.Namespace, plan: Plan) -> int:
 
 def table_of(grid: Grid) -> Table:
     """A grid in 80 columns."""
-    table = Table(title=grid.title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table = Table(title=grid.title, title_justify="left", box=box.SIMPLE, padding=0)
     for i, head in enumerate(grid.heads):
         table.add_column(head, justify="right" if i else "left", no_wrap=not i)
     for row in grid.rows:

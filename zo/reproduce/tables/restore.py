@@ -85,8 +85,8 @@ STUDIES = (
         (
             "1,024 weights for each seed, other signs in every step; k = 1. The codes of clip "
             "start between -126 and 126, the others' between -128 and 127.",
-            "In place: +z, -2z, +z, as the paper does, int8 clamped each time. float16: the codes times 2^-8, "
-            "perturbed by 0.001. Counts are sums over seeds.",
+            "In place: +z, -2z, +z, as the paper does, int8 clamped each time. float16: "
+            "the codes times 2^-8, perturbed by 0.001. Counts are sums over seeds.",
             "A code that leaves its rail and comes back need not lie where it began, and one that "
             "was changed first may be back by chance.",
         ),

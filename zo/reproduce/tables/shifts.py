@@ -16,12 +16,13 @@ IMAGES = (20, 100, 500)
 WAYS = ("nothing", "statistics", "exact head", "statistics, exact head", "ZO first layer",
         "ZO first layer, exact head")  # fmt: skip
 REUSED = (
-    ("exact head", "prefix"),
-    ("exact head", "no reuse"),
-    ("ZO head, q = 64", "prefix, signs"),
-    ("ZO head, q = 64", "prefix"),
-    ("ZO head, q = 64", "no reuse"),
+    ("exact head", "exact head", "prefix"),
+    ("exact head", "exact head", "no reuse"),
+    ("ZO, q = 64", "ZO head, q = 64", "prefix, signs"),
+    ("ZO, q = 64", "ZO head, q = 64", "prefix"),
+    ("ZO, q = 64", "ZO head, q = 64", "no reuse"),
 )
+"""Name in the table, way, reuse."""
 REUSED_SHIFT = "1-px translation"
 
 
@@ -39,9 +40,9 @@ def _shifted(plan: Plan) -> list[Repair]:
 def _reused(plan: Plan) -> list[Repair]:
     images = IMAGES[0] if plan.quick else IMAGES[-1]
     return [
-        Repair(f"{way}; {reuse}", way, REUSED_SHIFT, images, plan.epochs * STEPS, seed, reuse)
+        Repair(f"{name}; {reuse}", way, REUSED_SHIFT, images, plan.epochs * STEPS, seed, reuse)
         for seed in range(plan.seeds)
-        for way, reuse in REUSED
+        for name, way, reuse in REUSED
     ]
 
 
