@@ -42,17 +42,19 @@ def low_contrast(images: np.ndarray, peak: int = INK) -> np.ndarray:
     return (peak // 4 + images // 4).astype(np.uint8)
 
 
-def noisy(images: np.ndarray, peak: int = INK, seed: int = 0) -> np.ndarray:
+def noisy(
+    images: np.ndarray, peak: int = INK, seed: int = 0, numbers: np.ndarray | None = None
+) -> np.ndarray:
     """A poor sensor: ``x + n``, clamped to 0..peak; n uniform in whole steps of +-peak / 4.
 
-    seed   key of the generator; image i starts at counter i << 64
+    seed      key of the generator; image number i starts at counter i << 64
+    numbers   of the images, integers (N,); 0, 1, .. if None
     """
-    reach = peak // 4
-    words = np.stack([_words(seed, i, images[i].size) for i in range(len(images))])
+    reach, places = peak // 4, range(len(images)) if numbers is None else numbers.tolist()
+    words = np.stack([_words(seed, i, images[0].size) for i in places])
     noise = words.reshape(images.shape) % np.uint64(2 * reach + 1)
-    return np.clip(images.astype(np.int64) + noise.astype(np.int64) - reach, 0, peak).astype(
-        np.uint8
-    )
+    changed = images.astype(np.int64) + noise.astype(np.int64) - reach
+    return np.clip(changed, 0, peak).astype(np.uint8)
 
 
 def blurred(images: np.ndarray) -> np.ndarray:

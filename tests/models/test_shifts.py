@@ -57,6 +57,8 @@ def test_noise_is_a_function_of_seed_and_place():
     grey = np.full((200, 8, 8), 8, np.uint8)
     noisy = models.noisy(grey)
     assert np.array_equal(models.noisy(grey[:3]), noisy[:3])
+    chosen = np.array([150, 7])
+    assert np.array_equal(models.noisy(grey[chosen], numbers=chosen), noisy[chosen])
     assert not np.array_equal(noisy[0], noisy[1])
     assert not np.array_equal(models.noisy(grey, seed=1), noisy)
     values, counts = np.unique(noisy, return_counts=True)

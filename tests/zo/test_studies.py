@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from npusim import Session, models
-from npusim.head import find_head
+from npusim.head import find_head, until_features
 from zo.cost import Cost
 from zo.data import in_memory
 from zo.demo import SHIFTS as DEMO_SHIFTS
@@ -61,6 +61,8 @@ def test_there_are_ten_shifts_and_each_changes_the_codes(task):
     healthy = task.codes(HEALTHY, rows)
     seen = {task.codes(shift, rows).tobytes() for shift in shifts}
     assert len(seen | {healthy.tobytes()}) == len(SHIFTS)
+    few = task.codes("noise", rows[5:7])
+    assert np.array_equal(few, task.codes("noise", rows)[5:7])
     for fault, count in zip(FAULTS, (3, 11), strict=True):
         hit = faulty(task, task.graph, fault, 0)
         apart = hit.tensor(task.first).data != task.graph.tensor(task.first).data
@@ -112,6 +114,19 @@ def test_a_run_on_pictures_deploys_a_head_of_its_own():
     turned = run_repair(Repair("", "nothing", "inversion", 20, 8), task)
     assert healthy.total == len(test)
     assert healthy.accuracy > 0.95 > turned.accuracy
+
+
+def test_a_graph_that_ends_at_its_features_gets_the_head_that_one_with_a_head_gets():
+    part = models.digits().train
+    dataset = in_memory("digits", part.images * 15, part.labels)
+    graph = models.digits_cnn()
+    bare, whole = (picture_task(g, dataset) for g in (until_features(graph), graph))
+    accuracies = []
+    for task in (bare, whole):
+        found = deployed(task, 0)
+        accuracies.append(run_repair(Repair("", "nothing", "noise", 20, 8), task).right)
+        assert np.abs(found.tensor("head").data).max() > 5
+    assert accuracies[0] == accuracies[1]
 
 
 def test_mcnemar_matches_scipy_on_the_discordant_images():

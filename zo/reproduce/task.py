@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim import Graph
+from npusim import Graph, Quantization, Tensor
 from npusim import models as m
 from npusim.digest import content_hash
+from npusim.graph import Node
 from npusim.head import until_logits
 from npusim.images import Normalization, code_table, fit, image_shape
 
@@ -24,18 +25,20 @@ from ..warm_up import WarmUp
 from .bank import split_parts
 
 HEALTHY = "none"
-SHIFTS: Mapping[str, Callable[[NDArray[np.uint8], int], NDArray[np.uint8]]] = {
-    HEALTHY: lambda x, peak: x,
-    "inversion": m.inverted,
-    "contrast": m.low_contrast,
-    "noise": m.noisy,
-    "blur": lambda x, peak: m.blurred(x),
-    "1-px translation": lambda x, peak: m.moved(x),
-    "channel gain": m.channel_gain,
-    "dead column": lambda x, peak: m.dead_column(x),
-    "shading": lambda x, peak: m.shaded(x),
+Pixels = NDArray[np.uint8]
+Rows = NDArray[np.int64]
+SHIFTS: Mapping[str, Callable[[Pixels, int, Rows], Pixels]] = {
+    HEALTHY: lambda x, peak, rows: x,
+    "inversion": lambda x, peak, rows: m.inverted(x, peak),
+    "contrast": lambda x, peak, rows: m.low_contrast(x, peak),
+    "noise": lambda x, peak, rows: m.noisy(x, peak, numbers=rows),
+    "blur": lambda x, peak, rows: m.blurred(x),
+    "1-px translation": lambda x, peak, rows: m.moved(x),
+    "channel gain": lambda x, peak, rows: m.channel_gain(x, peak),
+    "dead column": lambda x, peak, rows: m.dead_column(x),
+    "shading": lambda x, peak, rows: m.shaded(x),
 }
-"""Of images uint8 (N, H, W, C) in 0..peak."""
+"""Of images uint8 (N, H, W, C) in 0..peak, whose numbers in the data set are rows (N,)."""
 FAULTS: Mapping[str, int] = {"1 % of weights": 1, "5 % of weights": 5}
 """Per cent of the first layer's weights with a turned bit."""
 CONVERGED = WarmUp(accuracy=1.01, steps=3000)
@@ -76,13 +79,10 @@ class Task:
         return self.graph.tensors[node.inputs[1]].name
 
     def codes(self, shift: str, rows: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Images under a shift, as the graph takes them.
-
-        Noise belongs to an image's place among `rows`, which the seed decides.
-        """
+        """Images under a shift, as the graph takes them; an image's noise is always the same."""
         images = self.images[rows]
         if shift in SHIFTS:
-            images = SHIFTS[shift](images, self.table.shape[1] - 1)
+            images = SHIFTS[shift](images, self.table.shape[1] - 1, rows)
         codes = self.table[np.arange(images.shape[3]), images]
         return np.ascontiguousarray(
             codes.transpose(0, 3, 1, 2) if self.graph.layout == "NCHW" else codes
@@ -145,8 +145,36 @@ def picture_task(
     tensor = graph.tensors[graph.inputs[0]]
     table = code_table(tensor, shape[2], normalization, dataset.name, graph.profile)
     source = f"{graph.name} at {shape[0]}x{shape[1]}, {os.path.basename(dataset.name)}"
-    return Task(until_logits(graph), np.stack(frames), dataset.labels, dataset.classes, table,
+    graph = _ending_at_logits(graph, len(dataset.classes))
+    return Task(graph, np.stack(frames), dataset.labels, dataset.classes, table,
                 None, source)  # fmt: skip
+
+
+def _ending_at_logits(graph: Graph, classes: int) -> Graph:
+    """The graph, with a head of zeros where it ends at its features; a new one replaces it.
+
+    raises   ModelError when it ends at neither
+    """
+    x = graph.tensors[graph.outputs[0]]
+    if graph.nodes[-1].op != "mean" or x.quantization is None:
+        return until_logits(graph)
+    features = x.shape[-1]
+    first, stream = len(graph.tensors), max(tensor.stream for tensor in graph.tensors) + 1
+    zeros, ones = np.zeros(classes, np.int64), np.ones(classes, np.float32)
+    tensors = (
+        Tensor("head", (classes, features), "int8", "constant", Quantization(ones, zeros, 0),
+               np.zeros((classes, features), np.int8), stream),
+        Tensor("head/bias", (classes,), "int32", "constant",
+               Quantization(ones * x.quantization.scale[0].astype(np.float32), zeros, 0),
+               np.zeros(classes, np.int32), stream + 1),
+        Tensor("logits", (1, classes), "int8", "activation",
+               Quantization(np.array([1.0]), np.array([0])), stream=stream + 2),
+    )  # fmt: skip
+    attributes = {"activation": "none", "keep_dims": False}
+    node = Node("fully_connected", "head", (graph.outputs[0], first, first + 1), (first + 2,),
+                attributes)  # fmt: skip
+    return replace(graph, tensors=graph.tensors + tensors, nodes=(*graph.nodes, node),
+                   outputs=(first + 2,))  # fmt: skip
 
 
 @lru_cache(maxsize=4)
