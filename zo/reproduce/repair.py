@@ -55,9 +55,9 @@ WAYS: Mapping[str, Way] = {
     "nothing": Way(),
     "statistics": Way(statistics=True),
     "exact head": Way(head=True, exact=True),
-    "statistics, exact head": Way(statistics=True, head=True, exact=True),
+    "statistics + exact head": Way(statistics=True, head=True, exact=True),
     "ZO first layer": Way(first=True),
-    "ZO first layer, exact head": Way(first=True, head=True, exact=True),
+    "ZO first layer + exact head": Way(first=True, head=True, exact=True),
     "ZO head, q = 64": Way(head=True, q=64),
 }
 REUSE: Mapping[str, Reuse] = {

@@ -13,8 +13,8 @@ from ..task import FAULTS, HEALTHY, SHIFTS
 STEPS = 8
 """Of training for each epoch that is asked for, whatever the number of labelled images."""
 IMAGES = (20, 100, 500)
-WAYS = ("nothing", "statistics", "exact head", "statistics, exact head", "ZO first layer",
-        "ZO first layer, exact head")  # fmt: skip
+WAYS = ("nothing", "statistics", "exact head", "statistics + exact head", "ZO first layer",
+        "ZO first layer + exact head")  # fmt: skip
 REUSED = (
     ("exact head", "exact head", "prefix"),
     ("exact head", "exact head", "no reuse"),
