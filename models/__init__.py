@@ -3,11 +3,25 @@
 from .architectures import from_weights, mobilenet_v2, resnet18
 from .images import Digits, Labelled, digits, to_int8
 from .networks import digits_cnn
-from .shifts import inverted, low_contrast, moved
+from .shifts import (
+    bit_flipped,
+    blurred,
+    channel_gain,
+    dead_column,
+    inverted,
+    low_contrast,
+    moved,
+    noisy,
+    shaded,
+)
 
 __all__ = [
     "Digits",
     "Labelled",
+    "bit_flipped",
+    "blurred",
+    "channel_gain",
+    "dead_column",
     "digits",
     "digits_cnn",
     "from_weights",
@@ -15,6 +29,8 @@ __all__ = [
     "low_contrast",
     "mobilenet_v2",
     "moved",
+    "noisy",
     "resnet18",
+    "shaded",
     "to_int8",
 ]

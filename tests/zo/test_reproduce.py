@@ -13,6 +13,9 @@ from scipy import stats
 import zo
 from npusim import Session, models
 from npusim.head import replace_head
+from npusim.kernels.structs import EVEN
+from npusim.neural_art.settle import settle, settle_node
+from zo.commands import reproduce as reproduce_command
 from zo.cost import Cost
 from zo.data import in_memory
 from zo.data.augment import augmented
@@ -99,13 +102,37 @@ def test_every_cell_of_every_experiment_means_something(name):
         Method(**cell.method)
 
 
+def test_unknowns_reach_the_arithmetic_of_the_head(bank):
+    fixed = {"method": {"recalibrate": False}, "profile": "neural-art", **SHORT}
+    start = execute._start(bank, 0, 32)
+    graph = head_graph(bank, execute._int8_head(Cell("", **fixed), bank, start), "neural-art")
+    by_rules = settle_node(settle(graph), settle(graph).nodes[0])
+    for unknowns, name, expected in (
+        ({"ties": "even"}, "ties", [EVEN] * 3),
+        ({"s0_more": 1}, "s0", [by_rules["s0"][0] + 1]),
+        ({"s0_more": -50}, "s0", [0]),
+        ({"partial_bits": 24}, "partial_bits", [24]),
+    ):
+        found = execute._with_unknowns(graph, unknowns)
+        assert settle_node(found, found.nodes[0])[name].tolist() == expected
+    histories = [untimed(run_cell(Cell("", unknowns=u, **fixed), bank))
+                 for u in ({}, {"s0_more": 6})]  # fmt: skip
+    assert histories[0] != histories[1]
+
+
+def test_a_cell_without_unknowns_keeps_its_name():
+    """Runs that were kept before the field was there are still found."""
+    kept = "60a872c3cb52fb4f8218371c5af49c4f77064cb2dd88a23a8919e78cd9cc42d3"
+    assert Cell("a", unknowns={"ties": "up"}).key("bank") != kept
+
+
 def test_outcomes_come_back_from_disk_and_damaged_ones_do_not(tmp_path, bank):
-    store, cell = Store(tmp_path, "bank"), Cell("a", seed=1)
+    store, cell = Store(tmp_path, "bank", Outcome), Cell("a", seed=1)
     outcome = Outcome(history([0.1, 0.2]), (3, 4), 1.5)
     assert store.find(cell) is None
     store.keep(cell, outcome)
     assert store.find(cell) == outcome
-    assert Store(tmp_path, "another").find(cell) is None
+    assert Store(tmp_path, "another", Outcome).find(cell) is None
     assert store.find(Cell("another label", seed=1)) == outcome
     assert store.find(Cell("a", seed=2)) is None
     (file,) = tmp_path.iterdir()
@@ -154,6 +181,18 @@ def test_files_hold_what_the_runs_were(tmp_path):
     assert (tmp_path / "X.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_spread_is_that_of_the_rows(tmp_path):
+    experiment = Experiment("X", "Title", "Why?", lambda plan: [], spread=True)
+    results = [(Cell(label, seed=seed), Outcome(history([0.1, accuracy]), (test, 100), 1.0))
+               for label, accuracy, test in (("a", 0.2, 30), ("b", 0.25, 28))
+               for seed in range(2)]  # fmt: skip
+    write(experiment, Plan(), results, tmp_path, [])
+    text = (tmp_path / "X.md").read_text()
+    assert "* From the lowest row to the highest: 5.00 points in validation.\n" in text
+    assert "* From the lowest row to the highest: 2.00 points in test.\n" in text
+    assert "within a row, in validation: 0.00.\n" in text
+
+
 def test_the_command_goes_on_where_it_stopped(tmp_path, monkeypatch, zo_command):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NPUSIM_CACHE_DIR", str(tmp_path / "cache"))
@@ -168,7 +207,7 @@ def test_the_command_goes_on_where_it_stopped(tmp_path, monkeypatch, zo_command)
     assert len(kept) == 8
     kept[2].unlink()
     ran = []
-    monkeypatch.setattr(spread, "run_cell", lambda cell, bank: ran.append(cell) or
+    monkeypatch.setattr(reproduce_command, "run_cell", lambda cell, bank: ran.append(cell) or
                         run_cell(cell, bank))  # fmt: skip
     again = json.loads(zo_command(*command)[1])
     assert len(ran) == 1

@@ -29,6 +29,7 @@ __all__ = [
     "THREADS",
     "Command",
     "Options",
+    "given_inputs",
     "h5_file",
     "normalization",
 ]
@@ -50,6 +51,12 @@ def h5_file(text: str) -> Path:
     if path.suffix.lower() != ".h5":
         raise argparse.ArgumentTypeError(f"must end in .h5, the format it writes, got {text!r}")
     return path
+
+
+def given_inputs(arguments: argparse.Namespace) -> str:
+    """Which of --model and --data are given, for messages; "neither" where none is."""
+    given = [f"--{name}" for name in ("model", "data") if getattr(arguments, name) is not None]
+    return " and ".join(given) or "neither"
 
 
 def normalization(arguments: argparse.Namespace, graph: Graph) -> Normalization | None:

@@ -12,14 +12,18 @@ from npusim.command_line import DONE, counting_number
 from npusim.progress_bar import bar
 
 from ..plots import figures
+from ..reproduce.cell import Outcome
+from ..reproduce.execute import run_cell
 from ..reproduce.experiment import Experiment, Plan, Row
 from ..reproduce.families import tuned
 from ..reproduce.rates import read_rates
 from ..reproduce.store import Store
-from ..reproduce.tables import EXPERIMENTS
+from ..reproduce.tables import EXPERIMENTS, STUDIES
 from ..reproduce.write import write
-from .arguments import Command
-from .experiment_options import EXPERIMENT, NAMES, bank_of, notes_of, outcomes, plan_of
+from .arguments import DATA, MODEL, Command, given_inputs
+from .cells import Spread, outcomes
+from .experiment_options import EXPERIMENT, TITLES, bank_of, listed, notes_of, plan_of
+from .study import run_study
 
 MANUAL = """\
 Compare ways to train a classifier without gradients, as the tables of
@@ -30,26 +34,49 @@ all signs.
 
 Finished runs are kept in DIR/runs: a second call goes on where the first one
 stopped, on any number of workers, to the same numbers.
+
+T11 and T14 take the shipped digit reader where no model is given, and put a new
+head on one that is; T12 needs neither model nor images.
 """
+
+ALL_TITLES = {**TITLES, **{name: study.title for name, study in STUDIES.items()}}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """`zo reproduce`"""
     figures()  # a missing matplotlib shows now, not after the runs
-    experiment, folder, notes = EXPERIMENTS[arguments.name], arguments.output, []
+    if arguments.name in STUDIES:
+        return _study(arguments)
+    return _experiment(EXPERIMENTS[arguments.name], arguments)
+
+
+def _study(arguments: argparse.Namespace) -> int:
+    if arguments.rates is not None:
+        raise ValueError(f"--rates: must go with an experiment on a bank, got {arguments.name}")
+    plan = plan_of(arguments)
+    plan = plan._replace(seeds=arguments.seeds or plan.seeds)
+    return run_study(STUDIES[arguments.name], arguments, plan)
+
+
+def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    if arguments.model is None or arguments.data is None:
+        raise ValueError(
+            f"{experiment.name}: --model and --data must be given, got {given_inputs(arguments)}"
+        )
+    folder, notes = arguments.output, []
     if arguments.rates is not None:
         rates = read_rates(arguments.rates, experiment.name)
         experiment = tuned(experiment, rates)
-        listed = ", ".join(f"{method} {rate:.3g}" for method, rate in rates.items())
-        notes = [f"Rates of `zo search`, {arguments.rates.name}: {listed}."]
+        told = ", ".join(f"{method} {rate:.3g}" for method, rate in rates.items())
+        notes = [f"Rates of `zo search`, {arguments.rates.name}: {told}."]
     experiment.cells(Plan())  # rates of other methods show now, not after the features
     bank = bank_of(arguments)
     plan = plan_of(arguments, bank)
     plan = plan._replace(seeds=arguments.seeds or plan.seeds)
-    store = Store(folder / "runs", bank.digest)
+    store = Store(folder / "runs", bank.digest, Outcome)
     with bar("runs") as advance:
-        results = outcomes(experiment.runs(plan), bank, store, advance, arguments.workers,
-                           arguments.scheduler)  # fmt: skip
+        results = outcomes(experiment.runs(plan), run_cell, bank, store, advance,
+                           Spread(arguments.workers, arguments.scheduler))  # fmt: skip
     rows = write(experiment, plan, results, folder, [*notes_of(bank, plan), *notes])
     if arguments.json:
         print(json.dumps([row._asdict() for row in rows], indent=2))
@@ -61,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 COMMAND = Command(
     "reproduce",
     "a table of the method's comparison, from model and images",
-    MANUAL + NAMES,
+    MANUAL + listed(ALL_TITLES),
     """\
 examples:
   npusim quantize mobilenet_v2.npz --data EuroSAT_RGB.zip --input-size 64 \\
@@ -76,6 +103,9 @@ examples:
     {
         "": {
             **EXPERIMENT,
+            "name": {"choices": sorted(ALL_TITLES), "metavar": "NAME", "help": "which, see above"},
+            "--model": {**MODEL, "required": False},
+            "--data": {**DATA, "required": False},
             "--seeds": {"type": counting_number, "metavar": "N", "help": "runs of each row; 5"},
             "--rates": {
                 "type": Path, "metavar": "FILE", "help": "rates.json of zo search; else zo's own",

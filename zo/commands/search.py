@@ -11,12 +11,14 @@ from npusim.command_line import DONE, counting_number
 from npusim.progress_bar import bar
 
 from ..reproduce.cell import Cell, Outcome
+from ..reproduce.execute import run_cell
 from ..reproduce.rates import RATES_FILE, summary, write_rates
 from ..reproduce.search import Found, Search, search_rates
 from ..reproduce.store import Store
 from ..reproduce.tables import EXPERIMENTS
 from .arguments import SEED, Command
-from .experiment_options import EXPERIMENT, NAMES, bank_of, notes_of, outcomes, plan_of
+from .cells import outcomes
+from .experiment_options import EXPERIMENT, NAMES, bank_of, notes_of, plan_of
 
 DATABASE = "trials.db"
 MANUAL = """\
@@ -39,10 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
     bank = bank_of(arguments)
     plan = plan_of(arguments, bank)
     search = Search(EXPERIMENTS[arguments.name], plan, arguments.trials, arguments.seed)
-    store = Store(folder / "runs", bank.digest)
+    store = Store(folder / "runs", bank.digest, Outcome)
 
     def train(cells: Sequence[Cell]) -> list[tuple[Cell, Outcome]]:
-        return outcomes(cells, bank, store, lambda done, total: None)
+        return outcomes(cells, run_cell, bank, store, lambda done, total: None)
 
     storage = arguments.storage or str(folder / DATABASE)
     with bar("trials") as advance:

@@ -100,7 +100,11 @@ def _body(graph: Graph) -> Graph:
 
 def split_rows(bank: Bank, seed: int) -> tuple[NDArray[np.int64], ...]:
     """Rows that train, that validate, and that test, drawn by the seed."""
-    count = len(bank.labels)
+    return split_parts(len(bank.labels), seed)
+
+
+def split_parts(count: int, seed: int) -> tuple[NDArray[np.int64], ...]:
+    """The same of so many images."""
     order = shuffle(seed, SPLIT_EPOCH, count)
     ends = [count * sum(SHARES[: i + 1]) // 100 for i in range(len(SHARES))]
     return tuple(np.split(order, ends))

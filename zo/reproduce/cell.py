@@ -11,7 +11,7 @@ from ..budget import Budget
 from ..cost_aware import CostAware
 from ..declared import Constant, epoch_power, linear_ramp
 from ..gate import Gate
-from ..history import Epoch, final_accuracy
+from ..history import Epoch, final_accuracy, from_plain, to_plain
 from ..schedule import QScheduler, Schedule
 
 VERSION = 1
@@ -36,6 +36,7 @@ class Cell:
     profile     arithmetic of the head
     augment     whether it trains on variants
     numbers     "int8", or "float32" for the reference in real numbers
+    unknowns    of Neural-ART, such as {"ties": "even"}; "s0_more" is added to the s0 by the rules
     """
 
     label: str
@@ -52,10 +53,13 @@ class Cell:
     profile: str = "tflm"
     augment: bool = True
     numbers: str = "int8"
+    unknowns: Mapping[str, Any] = field(default_factory=dict)
 
     def key(self, bank: str) -> str:
         """Names the cell's outcome on a bank of this digest; the label does not count."""
         plain = {k: v for k, v in asdict(self).items() if k != "label"}
+        if not self.unknowns:  # outcomes that were kept before there were any stay found
+            del plain["unknowns"]
         return content_hash("cell", json.dumps(plain, sort_keys=True), bank, VERSION)
 
 
@@ -87,6 +91,18 @@ class Outcome:
     def forwards(self) -> int:
         """Forward passes of a batch that training took."""
         return self.history[-1].cost.forwards
+
+    def to_plain(self) -> dict[str, Any]:
+        """What JSON holds."""
+        history = [to_plain(epoch) for epoch in self.history]
+        return {"history": history, "test": self.test, "seconds": self.seconds}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Outcome":
+        """The outcome again; LookupError, TypeError or ValueError for anything else."""
+        history = tuple(from_plain(epoch) for epoch in plain["history"])
+        test = plain["test"] and (int(plain["test"][0]), int(plain["test"][1]))
+        return cls(history, test, float(plain["seconds"]))
 
 
 SCHEDULES: Mapping[str, Callable[..., Schedule]] = {

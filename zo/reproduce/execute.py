@@ -1,14 +1,17 @@
 """Run one cell on a bank."""
 
 import time
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from npusim import Graph, Session
 from npusim.head import Head
+from npusim.neural_art.settle import settle
+from npusim.neural_art.stored import read
 
 from ..batch import Source
 from ..classifier import find_classifier
@@ -44,6 +47,7 @@ def run_cell(cell: Cell, bank: Bank) -> Outcome:
     begin = time.perf_counter()
     start = _start(bank, cell.seed, cell.batch)
     graph = head_graph(bank, _int8_head(cell, bank, start), cell.profile)
+    graph = _with_unknowns(graph, cell.unknowns)
     parts = [images(bank, rows, cell.augment and i == 0) for i, rows in enumerate(start.rows)]
     session = Session(graph, trainable=["head"], threads=1)
     options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed,
@@ -70,6 +74,17 @@ def _int8_head(cell: Cell, bank: Bank, start: Start) -> Head:
     seen: Features = features(bank, start.rows[0][:count])
     k = cell.method.get("k", 1)
     return quantize_head(start.head, seen, k, cell.delta, cell.headroom)
+
+
+def _with_unknowns(graph: Graph, unknowns: Mapping[str, Any]) -> Graph:
+    """The head with Neural-ART's parameters as if a board had been measured."""
+    if not unknowns:
+        return graph
+    given = dict(unknowns)
+    if "s0_more" in given:
+        (node,) = settle(graph).nodes
+        given["s0"] = max(0, int(read(node).values["s0"][0]) + given.pop("s0_more"))
+    return settle(graph, {"*": given})
 
 
 def _method(cell: Cell, start: Start) -> Method:

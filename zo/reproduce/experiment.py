@@ -18,11 +18,13 @@ class Plan(NamedTuple):
     seeds    of each row, 0, 1, ..
     epochs   of a run, at most
     steps    of an epoch
+    quick    whether a study leaves out what takes long
     """
 
     seeds: int = 5
     epochs: int = 60
     steps: int = 295
+    quick: bool = False
 
 
 class Experiment(NamedTuple):
@@ -36,6 +38,7 @@ class Experiment(NamedTuple):
     baseline    label of the row that others are compared with, seed by seed
     differs     how it deviates from the paper
     forwards    batch forwards at which every history is cut, None for whole runs
+    spread      whether the table says how far its rows lie apart
     """
 
     name: str
@@ -46,6 +49,7 @@ class Experiment(NamedTuple):
     baseline: str | None = None
     differs: Sequence[str] = ()
     forwards: Callable[[Plan], int] | None = None
+    spread: bool = False
 
     def runs(self, plan: Plan) -> list[Cell]:
         """Every cell, seed by seed, so that an interrupted experiment has whole seeds first."""

@@ -4,36 +4,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .bank import Bank
-from .cell import Cell, Outcome
-from .execute import run_cell
-
 RETRIES = 3
 """How often a cell is started again whose worker died."""
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    bank: Bank,
-    done: Callable[[Cell, Outcome], None],
+    cells: Sequence[Any],
+    material: Any,
+    done: Callable[[Any, Any], None],
+    run: Callable[[Any, Any], Any],
     workers: int = 1,
     scheduler: str | None = None,
-    run: Callable[[Cell, Bank], Outcome] | None = None,
 ) -> None:
     """Run every cell; `done` is called with each outcome as soon as it is there.
 
+    material    what they run on, a bank or a task
+    run         (cell, material) -> outcome
     workers     processes on this machine, each on one thread; 1: this process, without Dask
-    run         what runs a cell; `run_cell` if None
     scheduler   address of a Dask scheduler, such as "tcp://10.0.0.1:8786"; its workers need npusim
     raises      ImportError that names the extra when Dask is missing; what a cell raises
     """
-    run = run or run_cell
     if workers == 1 and scheduler is None:
         for cell in cells:
-            done(cell, run(cell, bank))
+            done(cell, run(cell, material))
         return
     with _client(workers, scheduler) as (client, as_completed):
-        there = client.scatter(bank, broadcast=scheduler is None)
+        there = client.scatter(material, broadcast=scheduler is None)
         futures = {client.submit(run, cell, there, retries=RETRIES, pure=False): cell
                    for cell in cells}  # fmt: skip
         for future in as_completed(list(futures)):

@@ -72,8 +72,20 @@ def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str])
     yield f"Accuracies in per cent, mean and standard deviation over {_of(seeds)}; " + (
         "differences seed by seed, with the 95 % interval by Student's t." if compared else ""
     )
-    for line in (*notes, *experiment.differs):
+    for line in (*notes, *experiment.differs, *(_spread(rows) if experiment.spread else ())):
         yield f"* {line}"
+
+
+def _spread(rows: Sequence[Row]) -> Iterator[str]:
+    """How far apart the rows lie, and beside it what another seed does to one of them."""
+    finals = [row.final for row in rows]
+    tests = [row.test for row in rows if row.test is not None]
+    for name, values in (("validation", finals), ("test", tests)):
+        if values:
+            points = max(values) - min(values)
+            yield f"From the lowest row to the highest: {points:.2f} points in {name}."
+    deviation = max(row.deviation for row in rows)
+    yield f"Largest standard deviation over seeds within a row, in validation: {deviation:.2f}."
 
 
 def _of(seeds: Sequence[int]) -> str:

@@ -1,7 +1,19 @@
 """The experiments by name."""
 
 from ..experiment import Experiment
-from . import estimators, fixed_q, head_room, profiles, q_max, rules, scheduler_settings, schedules
+from ..study import Study
+from . import (
+    estimators,
+    fixed_q,
+    head_room,
+    profiles,
+    q_max,
+    restore,
+    rules,
+    scheduler_settings,
+    schedules,
+    shifts,
+)
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -9,3 +21,6 @@ EXPERIMENTS: dict[str, Experiment] = {
                    profiles)
     for experiment in module.EXPERIMENTS
 }  # fmt: skip
+STUDIES: dict[str, Study] = {
+    study.name: study for module in (shifts, restore) for study in module.STUDIES
+}
