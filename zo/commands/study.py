@@ -3,6 +3,7 @@
 import argparse
 import json
 import platform
+import textwrap
 from pathlib import Path
 
 from rich import box
@@ -20,6 +21,9 @@ from ..reproduce.study import Grid, Study, write_study
 from ..reproduce.task import Task, digits_task, picture_task
 from .arguments import given_inputs, normalization
 from .cells import Spread, outcomes, thinned
+
+HEAD_WIDTH = 9
+"""Heads of numbers are not wider, but for a longer word."""
 
 
 def run_study(study: Study, arguments: argparse.Namespace, plan: Plan) -> int:
@@ -49,7 +53,8 @@ def table_of(grid: Grid) -> Table:
     """A grid in 80 columns."""
     table = Table(title=grid.title, title_justify="left", box=box.SIMPLE, padding=0)
     for i, head in enumerate(grid.heads):
-        table.add_column(head, justify="right" if i else "left", no_wrap=not i)
+        words = textwrap.fill(head, HEAD_WIDTH, break_long_words=False) if i else head
+        table.add_column(words, justify="right" if i else "left", no_wrap=not i)
     for row in grid.rows:
         table.add_row(*row)
     return table
