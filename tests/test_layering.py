@@ -285,7 +285,7 @@ def definition(tree, dotted):
 
 def test_integer_training_does_not_know_its_float_reference():
     assert importers("zo.float_reference") == {"zo.__init__", "zo.reproduce.execute"}
-    assert importers("zo.reproduce") == {"zo.commands.reproduce"}
+    assert all(name.startswith("zo.commands.") for name in importers("zo.reproduce"))
 
 
 def importers(package):
