@@ -28,7 +28,7 @@ def identifier(text: str) -> str:
 
 
 def is_prefix(text: str) -> bool:
-    """Whether it may stand in front of C names, and name files: what `identifier` leaves as it is."""
+    """Whether it may stand in front of C names, and name files: `identifier` keeps it as it is."""
     return identifier(text) == text
 
 

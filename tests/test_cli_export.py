@@ -128,8 +128,8 @@ def test_refused_model_leaves_no_folder(command, tmp_path):
         (("--output", "out", "--input", "x.npy", "--random", "1"),
          "inputs: must be named by --input or --random, one of them\n"),
         (("--output", "out", "--name", ""), "argument --name: must be a C identifier of "),
-        (("--output", "out", "--name", "3d-x"), "got '3d-x'; such as model_3d_x\n"),
-        (("--output", "out", "--name", "int"), "got 'int'; such as model_int\n"),
+        (("--output", "out", "--name", "3d-x"), "got '3d-x'; such as model_3d_x; try "),
+        (("--output", "out", "--name", "int"), "got 'int'; such as model_int; try "),
     ],
 )  # fmt: skip
 def test_bad_call_is_one_line(command, arguments, message):

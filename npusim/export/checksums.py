@@ -10,10 +10,13 @@ from .model import Model
 
 
 def checksum_rows(model: Model) -> Iterator[str]:
-    """The lines that define `self_test_constants`, an array of struct npu_constant.
+    """The lines that define `self_test_constants`, of struct npu_constant, headers included.
 
     Arrays that training changes are those it begins with.
     """
+    yield '#include "constants.h"'
+    yield f'#include "{model.prefix}_weights.h"'
+    yield ""
     yield "/* The model's constants, those that training changes as it begins. */"
     yield "static const struct npu_constant self_test_constants[] = {"
     for array in model.arrays:

@@ -64,16 +64,12 @@ def self_test_header(model: Model, inputs: Arrays, outputs: Arrays) -> str:
     expected = _runs(model.graph, model.graph.outputs, outputs)
     macro = model.names.macro
     lines = [
-        "/* The checksums that the model's constants must have; and what the model must give, byte",
-        " * by byte: the inputs of a run one after the other, and its outputs. Numbers wider than a",
-        " * byte are little-endian. */",
+        "/* Checksums of the constants. What the model must give, byte by byte: the inputs",
+        " * of a run one after the other, and its outputs. Wider numbers are little-endian. */",
         "#ifndef SELF_TEST_H",
         "#define SELF_TEST_H",
         "",
         "#include <stdint.h>",
-        "",
-        '#include "constants.h"',
-        f'#include "{model.prefix}_weights.h"',
         "",
         *checksum_rows(model),
         "",

@@ -1,11 +1,12 @@
 """Training exported to C: after every step the bits are zo's, and a run ends where zo's ends."""
 
+import re
 import zlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_projects import BUILDS, Program
+from c_projects import BUILDS, Program, flip_lowest_bit
 from training_tasks import digits_task, head_task
 
 import zo
@@ -212,6 +213,19 @@ def test_self_test_finds_another_sample(trainer):
     said = program.done("./model", status=1)
     assert "first difference in step " in said
     assert "self-test: 0 of" not in said
+
+
+def test_self_test_names_a_wrong_constant_and_counts_steps_and_epochs_apart(tmp_path):
+    program = Program(exported("head", checked=1), BY_NAME["gcc"], tmp_path)
+    flip_lowest_bit(tmp_path / "digits_weights.c", "digits_fully_connected_0_weights_initial")
+    program.done("make", "-s", *program.build.variables)
+    said = program.done("./model", status=1).splitlines()
+    assert said[0] == "self-test: constant fully_connected_0_weights differs"
+    steps, epochs = re.fullmatch(
+        r"self-test: (\d+) of 3 steps and (\d+) of 2 epochs differ", said[-1]
+    ).groups()
+    assert int(steps) == 3
+    assert 0 <= int(epochs) <= 2
 
 
 @pytest.mark.parametrize("name", ["head", "joint, head frozen below"])

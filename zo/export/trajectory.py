@@ -52,7 +52,6 @@ def state(run: Run) -> int:
 def self_test_header(found: Trajectory, model: Model) -> str:
     """self_test.h: checksums of the model's constants, and the trajectory."""
     return _HEADER.format(
-        name=model.prefix,
         constants="\n".join(checksum_rows(model)),
         epochs=len(found.epochs) - 1,
         steps=len(found.steps),
@@ -68,9 +67,6 @@ _HEADER = """\
 #define SELF_TEST_H
 
 #include <stdint.h>
-
-#include "constants.h"
-#include "{name}_weights.h"
 
 {constants}
 
