@@ -27,6 +27,11 @@ def identifier(text: str) -> str:
     return plain if legal else f"model_{plain}".rstrip("_")
 
 
+def is_prefix(text: str) -> bool:
+    """Whether it may stand in front of C names, and name files: `identifier` keeps it as it is."""
+    return identifier(text) == text
+
+
 def identifiers(names: Sequence[str]) -> list[str]:
     """A C identifier for each name in lower case, all different."""
     found: dict[str, None] = {}

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from .c_syntax import identifier, is_prefix
 from .formats import load
 from .graph import Accumulator, Graph
 from .neural_art.given import read_parameters
@@ -219,6 +220,16 @@ def seed_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) < 1 << 64):
         raise argparse.ArgumentTypeError(f"must be a whole number in 0..2^64-1, got {text!r}")
     return int(text)
+
+
+def c_name(text: str) -> str:
+    """What C names may begin with."""
+    if not is_prefix(text):
+        raise argparse.ArgumentTypeError(
+            "must be a C identifier of lower-case letters, digits and inner underscores, "
+            f"got {text!r}; such as {identifier(text)}"
+        )
+    return text
 
 
 MODEL = {"type": Path, "metavar": "MODEL", "help": ".tflite or .h5 file"}

@@ -2,11 +2,12 @@
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 
 from .c_syntax import identifier
-from .command_line import DONE, JSON, MODEL, PIXELS, SOURCES, Command, load_model
-from .commands import model_inputs
+from .command_line import DONE, JSON, MODEL, PIXELS, SOURCES, Command, c_name, load_model
+from .commands import check_source, model_inputs
 from .export import TARGETS, Project, export_c
 from .export.folder import require_empty
 from .plurals import counted
@@ -39,8 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
     require_empty(arguments.output)
     if arguments.input is None and arguments.random is None:
         arguments.random = 0
+    check_source(arguments)
     graph = load_model(arguments.model, arguments)
-    name = identifier(arguments.name or arguments.model.stem)
+    name = arguments.name or identifier(arguments.model.stem)
     project = export_c(graph, name, model_inputs(graph, arguments), arguments.target)
     project.write(arguments.output)
     if arguments.json:
@@ -73,7 +75,7 @@ def _print(project: Project, arguments: argparse.Namespace) -> None:
           f"profile {model.graph.profile}, for {arguments.target}")  # fmt: skip
     print(f"flash   {model.flash_bytes:>11,} bytes of weights and parameters, besides code")
     print(f"arena   {model.plan.arena_bytes:>11,} bytes of RAM")
-    print(f"next: make -C {arguments.output} check")
+    print(f"next: make -C {shlex.quote(str(arguments.output))} check")
 
 
 COMMAND = Command(
@@ -94,7 +96,7 @@ COMMAND = Command(
                 "help": "what the program runs on (default: host)",
             },
             "--name": {
-                "metavar": "NAME",
+                "type": c_name, "metavar": "NAME",
                 "help": "in front of the C names, instead of the model's file name",
             },
             "--json": JSON,

@@ -76,6 +76,17 @@ class Program:
         return (self.folder / "out.bin").read_bytes()
 
 
+def flip_lowest_bit(source: Path, array: str) -> None:
+    """Make the first number of an array in a C file another."""
+    head, brace, values = source.read_text("utf-8").partition(f"{array}[")
+    size, opening, numbers = values.partition("{")
+    first, comma, rest = numbers.partition(",")
+    changed = f"\n    {int(first) ^ 1}"
+    assert brace
+    assert comma
+    source.write_text(head + brace + size + opening + changed + comma + rest, "utf-8")
+
+
 def packed(
     graph: Graph, tensors: Sequence[int], arrays: Mapping[str, np.ndarray] | np.ndarray
 ) -> bytes:
@@ -156,11 +167,11 @@ def _compile(target: Target, sources: Sequence[Path], folder: Path) -> Path:
     folders = [c_sources()[0].parent, FOLDER, BOARD]
     command = [target.compiler, *RULES, *target.options, *(f"-I{path}" for path in folders)]
     if target.kind == "m55":
-        start = [BOARD / "startup.c", BOARD / "semihost.c"]
+        start = [BOARD / "startup.c", BOARD / "semihost.c", FOLDER / "constants.c"]
         command += ["-T", str(BOARD / "an547.ld"), "-nostartfiles", "-Wl,--gc-sections",
                     "-fno-tree-vectorize"]  # fmt: skip
     else:
-        start = [FOLDER / "host" / "stdio.c"]
+        start = [FOLDER / "host" / "stdio.c", FOLDER / "constants.c"]
     output = folder / "fleet"
     command += [*map(str, (*sources, *kernels, *start)), "-o", str(output)]
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

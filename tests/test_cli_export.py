@@ -63,7 +63,7 @@ def test_prints_json(command):
 def test_self_test_takes_the_inputs_given(command, tmp_path):
     images = models.to_int8(models.digits().test.images[:3])
     np.save(tmp_path / "x.npy", images)
-    command("export-c", MODEL, "--output", "out", "--input", "x.npy", "--name", "Reader 2")
+    command("export-c", MODEL, "--output", "out", "--input", "x.npy", "--name", "reader_2")
     session = Session(models.digits_cnn(), threads=1)
     text = (tmp_path / "out" / "self_test.h").read_text()
 
@@ -125,6 +125,11 @@ def test_refused_model_leaves_no_folder(command, tmp_path):
         ((), "the following arguments are required: --output"),
         (("--output", "out", "--target", "esp32"),
          "argument --target: invalid choice: 'esp32' (choose from"),
+        (("--output", "out", "--input", "x.npy", "--random", "1"),
+         "inputs: must be named by --input or --random, one of them\n"),
+        (("--output", "out", "--name", ""), "argument --name: must be a C identifier of "),
+        (("--output", "out", "--name", "3d-x"), "got '3d-x'; such as model_3d_x; try "),
+        (("--output", "out", "--name", "int"), "got 'int'; such as model_int; try "),
     ],
 )  # fmt: skip
 def test_bad_call_is_one_line(command, arguments, message):
@@ -132,3 +137,21 @@ def test_bad_call_is_one_line(command, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("target", ["host", "qemu-m55"])
+def test_next_command_builds_a_folder_with_a_space(command, tmp_path, target):
+    build = next(build for build in BUILDS if build.target == target)
+    require(*build.tools)
+    _, out, _ = command("export-c", MODEL, "--output", "sp ace", "--target", target)
+    line = out.splitlines()[-1].removeprefix("next: ")
+    ended = subprocess.run(line, shell=True, cwd=tmp_path, check=True, capture_output=True)
+    assert b"self-test: 0 of 10 bytes differ\n" in ended.stdout
+
+
+def test_qemu_refuses_a_file_name_with_a_space(command, tmp_path):
+    command("export-c", MODEL, "--output", "out", "--target", "qemu-m55")
+    call = ["out/model", "my in.bin", "out.bin"]
+    ended = subprocess.run(call, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stdout == "my in.bin: must have no spaces, which part arguments here\n"

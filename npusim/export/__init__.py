@@ -3,7 +3,7 @@
 names, row, calls             a row of the operation table becomes the text of a call
 twins                         what C cannot compute is refused
 model                         all calls, constants and places of a graph
-weights, entries, header, source, program   the files that depend on the model
+weights, entries, header, source, checksums, program   the files that depend on the model
 kernels, targets              the files that do not
 readme, project, folder       a folder of all of them
 """

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..c_syntax import rows
 from ..graph import Graph
+from .checksums import checksum_rows
 from .entries import Parameters, inputs_of, outputs_of
 from .model import Model
 from .row import c_type
@@ -55,7 +56,7 @@ def _ports(model: Model, parameters: Parameters) -> str:
 
 
 def self_test_header(model: Model, inputs: Arrays, outputs: Arrays) -> str:
-    """Inputs of some runs and the outputs they must give.
+    """Checksums of the constants; inputs of some runs and the outputs they must give.
 
     inputs, outputs   by tensor name, as a session takes and gives them
     """
@@ -63,12 +64,14 @@ def self_test_header(model: Model, inputs: Arrays, outputs: Arrays) -> str:
     expected = _runs(model.graph, model.graph.outputs, outputs)
     macro = model.names.macro
     lines = [
-        "/* What the model must give, byte by byte: the inputs of a run one after the other, and",
-        " * its outputs. Numbers wider than a byte are little-endian. */",
+        "/* Checksums of the constants. What the model must give, byte by byte: the inputs",
+        " * of a run one after the other, and its outputs. Wider numbers are little-endian. */",
         "#ifndef SELF_TEST_H",
         "#define SELF_TEST_H",
         "",
         "#include <stdint.h>",
+        "",
+        *checksum_rows(model),
         "",
         f"#define SELF_TESTS {len(given)}",
         "",

@@ -75,7 +75,8 @@ make check
 ./model in.bin out.bin
 ```
 
-`make check` runs the inputs of `self_test.h` and compares every byte of the outputs. `in.bin` holds
+`make check` compares the CRC-32 of every array of constants with that in `self_test.h`, names those
+that differ, runs the inputs there and compares every byte of the outputs. `in.bin` holds
 the inputs of any number of runs, {input_bytes:,} bytes each, one after the other; `out.bin` gets
 {output_bytes:,} bytes for each. Exit status: 0 done, 1 the self-test failed, 2 not done."""
 
@@ -86,7 +87,9 @@ make check
 ```
 
 `make` builds `libmodel.a` for a firmware to link, `make check` compiles everything. `self_test.h`
-holds inputs and the outputs they must give. With `make STEDGEAI_CORE_DIR=... ST_INCLUDES=...` ST's
+holds the CRC-32 of every array of constants, inputs, and the outputs they must give;
+`npu_differing_constant(self_test_constants)` of `target/constants.h` is NULL where all constants
+are right. With `make STEDGEAI_CORE_DIR=... ST_INCLUDES=...` ST's
 own headers take the place of the few declarations in `target/declared/`. The files of `target/`
 bring a network to ST's NPU; without it, leave them out."""
 

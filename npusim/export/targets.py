@@ -49,8 +49,9 @@ def target_files(name: str, folder: Path = FOLDER) -> dict[str, str]:
     for path in sorted(path for path in root.rglob("*") if path.is_file()):
         inside = path.relative_to(root).as_posix()
         found[inside if path.suffix == "" else f"target/{inside}"] = path
-    if folder == FOLDER and TARGETS[name].program:
-        found["target/host.h"] = FOLDER / "host.h"
+    if folder == FOLDER:
+        shared = ("constants.h", "constants.c", *(["host.h"] if TARGETS[name].program else []))
+        found |= {f"target/{file}": FOLDER / file for file in shared}
     return {name: path.read_text("utf-8") for name, path in found.items()}
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_projects import BUILDS, Program, assert_program_matches
+from c_projects import BUILDS, Program, assert_program_matches, flip_lowest_bit
 from conformance.real_inputs import real_inputs
 from graphs import Draft, codes
 
@@ -156,3 +156,23 @@ def test_sum_that_must_fit_ends_the_run(name, tmp_path):
     (tmp_path / "in.bin").write_bytes(loud.tobytes())
     said = program.done("./model", "in.bin", "out.bin", status=2)
     assert said == "accumulator: a sum does not fit in node 2\nin.bin: was not run\n"
+
+
+def test_self_test_names_a_constant_with_one_wrong_bit(tmp_path):
+    program = built(models.digits_cnn(), BY_NAME["gcc"], tmp_path)
+    flip_lowest_bit(tmp_path / "network_weights.c", "network_conv2d_0_weights")
+    program.done("make", "-s", *program.build.variables)
+
+    said = program.done("./model", status=1)
+    assert said.startswith("self-test: constant conv2d_0_weights differs\n")
+    assert said.count("constant") == 1
+
+
+def test_empty_file_is_refused_and_nothing_is_lost(tmp_path):
+    program = built(models.digits_cnn(), BY_NAME["gcc"], tmp_path)
+    (tmp_path / "empty.bin").write_bytes(b"")
+    (tmp_path / "out.bin").write_bytes(b"mine")
+
+    said = program.done("./model", "empty.bin", "out.bin", status=2)
+    assert said == "empty.bin: must hold one input at least, got none\n"
+    assert (tmp_path / "out.bin").read_bytes() == b"mine"

@@ -1,11 +1,12 @@
 """Training exported to C: after every step the bits are zo's, and a run ends where zo's ends."""
 
+import re
 import zlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_projects import BUILDS, Program
+from c_projects import BUILDS, Program, flip_lowest_bit
 from training_tasks import digits_task, head_task
 
 import zo
@@ -87,7 +88,7 @@ def test_every_step_is_zos(name, build, tmp_path):
     project = exported(name, build.target)
     program = Program(project, build, tmp_path)
     assert [e.q for e in project.trajectory.epochs][2:] != [2, 2] or "exact" in name
-    assert program.check().endswith("self-test: 0 of 9 steps and 4 epochs differ\n")
+    assert program.check().endswith("self-test: 0 of 9 steps and 0 of 4 epochs differ\n")
 
 
 def test_a_run_ends_with_zos_weights(tmp_path):
@@ -214,11 +215,24 @@ def test_self_test_finds_another_sample(trainer):
     assert "self-test: 0 of" not in said
 
 
+def test_self_test_names_a_wrong_constant_and_counts_steps_and_epochs_apart(tmp_path):
+    program = Program(exported("head", checked=1), BY_NAME["gcc"], tmp_path)
+    flip_lowest_bit(tmp_path / "digits_weights.c", "digits_fully_connected_0_weights_initial")
+    program.done("make", "-s", *program.build.variables)
+    said = program.done("./model", status=1).splitlines()
+    assert said[0] == "self-test: constant fully_connected_0_weights differs"
+    steps, epochs = re.fullmatch(
+        r"self-test: (\d+) of 3 steps and (\d+) of 2 epochs differ", said[-1]
+    ).groups()
+    assert int(steps) == 3
+    assert 0 <= int(epochs) <= 2
+
+
 @pytest.mark.parametrize("name", ["head", "joint, head frozen below"])
 def test_kept_features_change_nothing(name, tmp_path):
     project = exported(name, keep=True)
     program = Program(project, BY_NAME["clang-sanitized"], tmp_path)
-    assert program.check().endswith("self-test: 0 of 9 steps and 4 epochs differ\n")
+    assert program.check().endswith("self-test: 0 of 9 steps and 0 of 4 epochs differ\n")
     images = {"train_kept": 60, "validation_kept": 100}
     assert {k: project.training.memory[k] % v for k, v in images.items()} == dict.fromkeys(
         images, 0

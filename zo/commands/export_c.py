@@ -2,11 +2,12 @@
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 
 from npusim import Graph
 from npusim.c_syntax import identifier
-from npusim.command_line import DONE, counting_number, load_model
+from npusim.command_line import DONE, c_name, counting_number, load_model
 from npusim.constants import find_constant
 from npusim.export import TARGETS
 from npusim.export.folder import require_empty
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     for tensor in arguments.trainable or ():
         find_constant(graph, tensor)
     task = _task(graph, arguments)
-    name = identifier(arguments.name or path.stem)
+    name = arguments.name or identifier(path.stem)
     checked = min(arguments.check_epochs, options.epochs)
     device = Device(arguments.target, checked, arguments.keep_features)
     project = export_training(task, name, schedule, options, device)
@@ -127,7 +128,7 @@ def _print(project: Project, arguments: argparse.Namespace) -> None:
     print(f"samples {len(project.files['samples.bin']):>11,} bytes")
     print(f"RAM     {ram:>11,} bytes: arena, trained weights, momentum, a batch")
     print(f"checked {len(project.trajectory.steps):>11,} steps")
-    print(f"next: make -C {arguments.output} check")
+    print(f"next: make -C {shlex.quote(str(arguments.output))} check")
 
 
 _TASK: Options = {
@@ -137,7 +138,7 @@ _TASK: Options = {
                  "help": "folder to write, new or empty"},
     "--target": {"choices": tuple(TARGETS), "default": "host",
                  "help": "what the program runs on (default: host)"},
-    "--name": {"metavar": "NAME",
+    "--name": {"type": c_name, "metavar": "NAME",
                "help": "in front of the C names, instead of the model's file name"},
     "--train": {"type": counting_number, "metavar": "N",
                 "help": f"training images, drawn by the seed; {TRAIN_IMAGES} or all"},

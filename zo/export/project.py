@@ -105,7 +105,7 @@ def export_training(
         **target_files(device.target),
         **target_files(device.target, TEMPLATES),
         "samples.bin": samples(model.graph, task.train, task.validation),
-        "self_test.h": self_test_header(trajectory),
+        "self_test.h": self_test_header(trajectory, model),
     }
     return Project(model, found, trajectory, files)
 

@@ -88,7 +88,8 @@ make check
 ./model out.bin
 ```
 
-`make check` trains the first {epochs} and compares loss, weights, residuals and momentum after
+`make check` compares the CRC-32 of every array of constants with that in `self_test.h`, names those
+that differ, trains the first {epochs} and compares loss, weights, residuals and momentum after
 every step with `self_test.h`. `./model out.bin` trains the whole run and writes what it changed
 to `out.bin`, in the order of `{name}_changed`. `./model out.bin state.zor` goes on from `state.zor`
 where it is there, and replaces it after each epoch. Exit status: 0 done, 1 the self-test failed, 2
@@ -101,7 +102,8 @@ make check
 ```
 
 `make` builds `libmodel.a` for a firmware to link, `make check` compiles everything. `self_test.h`
-holds what training must be after every step of the first {epochs}. With `make STEDGEAI_CORE_DIR=...
+holds the CRC-32 of every array of constants, for `npu_differing_constant` of `target/constants.h`,
+and what training must be after every step of the first {epochs}. With `make STEDGEAI_CORE_DIR=...
 ST_INCLUDES=...` ST's own headers take the place of the few declarations in `target/declared/`.
 
 `target/npu_training.h` lets the passes run on the NPU, through ST's LL_ATON runtime

@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from npusim.export.checksums import checksum_rows
+from npusim.export.model import Model
+
 from ..history import Epoch
 from ..run import Run
 
@@ -46,9 +49,10 @@ def state(run: Run) -> int:
     return crc
 
 
-def self_test_header(found: Trajectory) -> str:
-    """self_test.h"""
+def self_test_header(found: Trajectory, model: Model) -> str:
+    """self_test.h: checksums of the model's constants, and the trajectory."""
     return _HEADER.format(
+        constants="\n".join(checksum_rows(model)),
         epochs=len(found.epochs) - 1,
         steps=len(found.steps),
         epoch_rows="\n".join(f"    {{{e.q}, {e.correct}, {e.loss}}}," for e in found.epochs),
@@ -57,11 +61,14 @@ def self_test_header(found: Trajectory) -> str:
 
 
 _HEADER = """\
-/* What training must be after each of its first steps and epochs. */
+/* The checksums that the model's constants must have, and what training must be after each of its
+ * first steps and epochs. */
 #ifndef SELF_TEST_H
 #define SELF_TEST_H
 
 #include <stdint.h>
+
+{constants}
 
 #define SELF_TEST_EPOCHS {epochs}
 #define SELF_TEST_STEPS {steps}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "@NAME@.h"
+#include "constants.h"
 #include "host.h"
 #include "self_test.h"
 
@@ -57,8 +58,22 @@ static uint32_t differences(const int8_t *expected)
     return count;
 }
 
+/* Whether the constants are those that were exported; reports each that is not. */
+static int constants_are_right(void)
+{
+    const struct npu_constant *wrong = npu_differing_constant(self_test_constants);
+    const int right = wrong == NULL;
+    for (; wrong != NULL; wrong = npu_differing_constant(wrong + 1)) {
+        host_print("self-test: constant ");
+        host_print(wrong->name);
+        host_print(" differs\n");
+    }
+    return right;
+}
+
 static int self_test(void)
 {
+    const int right = constants_are_right();
     uint32_t wrong = 0;
     for (size_t test = 0; test < SELF_TESTS; test++) {
         const int8_t *input = self_test_inputs[test];
@@ -75,7 +90,7 @@ static int self_test(void)
     host_print(" of ");
     host_print_number((uint32_t)SELF_TESTS * @MACRO@_OUTPUT_BYTES, 10);
     host_print(" bytes differ\n");
-    return wrong != 0;
+    return !right || wrong != 0;
 }
 
 /* Reads the inputs of one run; returns 1, 0 at the end of the file, -1 within an input. */
@@ -104,11 +119,14 @@ static int run_file(const char *in, const char *out)
     if (source < 0) {
         return fail("cannot be read", in);
     }
+    int more = read_inputs(source);
+    if (more == 0) {
+        return fail("must hold one input at least, got none", in);
+    }
     const int32_t sink = host_create(out);
     if (sink < 0) {
         return fail("cannot be written", out);
     }
-    int more = read_inputs(source);
     for (; more == 1; more = read_inputs(source)) {
         if (run() != 0) {
             return fail("was not run", in);

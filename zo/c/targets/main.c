@@ -7,16 +7,18 @@
  *
  * Exit status: 0 done, 1 the self-test failed, 2 not done. */
 #include "@NAME@_training.h"
+#include "constants.h"
 #include "host.h"
 #include "run_state.h"
 #include "self_test.h"
 
 extern const uint8_t sample_region[];
 
-static uint32_t wrong;
+static uint32_t wrong_steps, wrong_epochs;
 
 /* Where the state is kept, or NULL; its bytes, and one more to tell a longer file. */
 static const char *state_file;
+static int unsaved;
 static uint8_t saved[@MACRO@_STATE_BYTES + 1];
 
 static void print(const char *text, int64_t number)
@@ -58,15 +60,15 @@ static void check_epoch(void *context, const struct zo_epoch *epoch)
 {
     print_epoch(context, epoch);
     const struct self_test_epoch *expected = &self_test_epochs[epoch->epoch];
-    wrong += epoch->q != expected->q || epoch->found.correct != expected->correct
-             || epoch->found.loss != expected->loss;
+    wrong_epochs += epoch->q != expected->q || epoch->found.correct != expected->correct
+                    || epoch->found.loss != expected->loss;
 }
 
 static void check_step(void *context, uint32_t done, int64_t loss)
 {
     (void)context;
     const struct self_test_step *expected = &self_test_steps[done - 1];
-    if ((loss != expected->loss || state() != expected->state) && wrong++ == 0) {
+    if ((loss != expected->loss || state() != expected->state) && wrong_steps++ == 0) {
         print("first difference in step ", done);
         host_print(loss == expected->loss ? ": weights\n" : ": loss\n");
     }
@@ -81,8 +83,22 @@ static int fail(const char *what, const char *name)
     return 2;
 }
 
+/* Whether the constants are those that were exported; reports each that is not. */
+static int constants_are_right(void)
+{
+    const struct npu_constant *wrong = npu_differing_constant(self_test_constants);
+    const int right = wrong == NULL;
+    for (; wrong != NULL; wrong = npu_differing_constant(wrong + 1)) {
+        host_print("self-test: constant ");
+        host_print(wrong->name);
+        host_print(" differs\n");
+    }
+    return right;
+}
+
 static int self_test(void)
 {
+    const int right = constants_are_right(); /* before training changes them */
     struct zo_run *run = &@NAME@_training;
     run->hooks.on_epoch = check_epoch;
     run->hooks.on_step = check_step;
@@ -93,11 +109,12 @@ static int self_test(void)
     if (status != ZO_OK) {
         return fail("a step was refused", "self-test");
     }
-    print("self-test: ", wrong);
+    print("self-test: ", wrong_steps);
     print(" of ", SELF_TEST_STEPS);
-    print(" steps and ", SELF_TEST_EPOCHS + 1);
+    print(" steps and ", wrong_epochs);
+    print(" of ", SELF_TEST_EPOCHS + 1);
     host_print(" epochs differ\n");
-    return wrong != 0;
+    return !right || wrong_steps != 0 || wrong_epochs != 0;
 }
 
 static int32_t write_file(const char *name, const void *data, size_t size)
@@ -115,7 +132,7 @@ static void save_epoch(void *context, const struct zo_epoch *epoch)
     print_epoch(context, epoch);
     zo_pack_run(&@NAME@_training, saved);
     if (write_file(state_file, saved, @MACRO@_STATE_BYTES) != 0) {
-        wrong = 1;
+        unsaved = 1;
     }
 }
 
@@ -154,7 +171,7 @@ static int train(const char *out)
     if (zo_train(&@NAME@_training) != ZO_OK) {
         return fail("a step was refused", "training");
     }
-    return wrong != 0 ? fail("cannot be written", state_file) : write_changed(out);
+    return unsaved ? fail("cannot be written", state_file) : write_changed(out);
 }
 
 int main(int argc, char **argv)
