@@ -99,7 +99,6 @@ def run(arguments: argparse.Namespace) -> int:
     schedule, options = chosen_schedule(arguments), chosen_options(arguments)
     graph = load_model(arguments.model, arguments)
     check_trainable(graph, arguments, options.method)
-    folder.mkdir(parents=True, exist_ok=True)
     task = _task(graph, arguments, seconds)
     graph = with_features(task.graph) if arguments.exact_head else task.graph
     trainable = arguments.trainable or [find_classifier(task.graph).weights]
@@ -175,6 +174,7 @@ def _write(result: Result, task: Task, arguments: argparse.Namespace) -> None:
     images = task.train.drawn(enough_images(result.graph), arguments.seed).images()
     session = Session(result.graph, threads=arguments.threads)
     graph = store_statistics(result.graph, measure_statistics(session, images))
+    folder.mkdir(parents=True, exist_ok=True)  # no epoch was whole, so no checkpoint made it
     save(with_origin(graph, task.origin), folder / MODEL)
     write_lines(result.history, folder / HISTORY)
     write_csv(result.history, folder / TABLE)
