@@ -24,7 +24,7 @@ from ..result import Result
 from ..train import train
 from ..warm_up import WarmUp
 from .arguments import Command, normalization
-from .origin import Origin, fingerprint, with_origin
+from .origin import Origin, fingerprint, with_interruption, with_origin
 from .progress import print_epoch, timed
 from .run_folder import CURVES, HISTORY, MODEL, TABLE, check_folder
 from .schedule_options import SAMPLES, TITLE, chosen_schedule
@@ -175,6 +175,8 @@ def _write(result: Result, task: Task, arguments: argparse.Namespace) -> None:
     images = task.train.drawn(enough_images(result.graph), arguments.seed).images()
     session = Session(result.graph, threads=arguments.threads)
     graph = store_statistics(result.graph, measure_statistics(session, images))
+    interrupted = result.stopped == "interrupted"
+    graph = with_interruption(graph, result.correct if interrupted else None)
     folder.mkdir(parents=True, exist_ok=True)  # no epoch was whole, so no checkpoint made it
     save(with_origin(graph, task.origin), folder / MODEL)
     write_lines(result.history, folder / HISTORY)
