@@ -155,7 +155,8 @@ def test_without_resume_the_checkpoint_is_replaced(tmp_path):
     [
         (
             {"epochs": 7},
-            r"epochs \(--epochs\) must be as saved, 6, got 7; the rate's cosine is as long as the run, so a "
+            r"epochs \(--epochs\) must be as saved, 6, got 7; the rate's "
+            "cosine is as long as the run, so a "
             "longer run starts anew$",
         ),
         (
@@ -166,7 +167,8 @@ def test_without_resume_the_checkpoint_is_replaced(tmp_path):
         ({"seed": 1}, r"seed \(--seed\) must be as saved, 0, got 1"),
         (
             {"method": zo.Method(rule="nearest")},
-            r'rule \(--rule\) must be as saved, "error_feedback", got "nearest"; use the saved setting or '
+            r'rule \(--rule\) must be as saved, "error_feedback", got "nearest"; '
+            "use the saved setting or "
             "start without resume$",
         ),
         (
