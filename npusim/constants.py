@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from .affine import quantization, scale32
-from .graph import ABSENT, Graph, Node, Quantization, Tensor, closest_names
+from .graph import ABSENT, Graph, ModelError, Node, Quantization, Tensor, closest_names
+from .head import find_head
 from .headroom import WEIGHTED
 from .kernels.structs import Requantization
 from .requantization import output_channels, weighted
@@ -15,6 +16,7 @@ from .requantization import output_channels, weighted
 def find_constant(graph: Graph, name: str) -> int:
     """Index of a weighted node's constant: by its own name, its node's, or `<node>/bias`.
 
+    Where nothing else is called so, "head" and "head/bias" are the classifier's weights and bias.
     raises   KeyError that names the closest ones
     """
     known: dict[str, int] = {}
@@ -24,12 +26,23 @@ def find_constant(graph: Graph, name: str) -> int:
             if has_bias(node):
                 known[f"{node.name}/bias"] = node.inputs[2]
     known |= {graph.tensors[i].name: i for i in known.values()}
+    known = _of_head(graph) | known
     if name not in known:
         raise KeyError(
             f"graph {graph.name}: no weights or bias are called {name!r}; "
             f"{closest_names(name, known)}"
         )
     return known[name]
+
+
+def _of_head(graph: Graph) -> dict[str, int]:
+    """Weights and bias of the graph's classifier, if it has one."""
+    try:
+        node = find_head(graph)
+    except ModelError:
+        return {}
+    found = {"head": node.inputs[1]}
+    return found | {"head/bias": node.inputs[2]} if has_bias(node) else found
 
 
 def has_bias(node: Node) -> bool:

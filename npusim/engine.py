@@ -58,7 +58,8 @@ class Session:
     """A checked graph with its memory, its constants and its threads.
 
     graph         a Graph
-    trainable     names of constants (or of nodes, meaning their weights; `node/bias` its bias)
+    trainable     names of constants (or of nodes, meaning their weights; `node/bias` its bias;
+                  "head" and "head/bias" the classifier's, where nothing else is called so)
                   whose arrays in `weights` may be changed in place between runs
     threads       images are spread over so many threads; the processors it may use if None
     accumulator   overrides the graph's

@@ -163,3 +163,24 @@ def test_until_keeps_what_a_later_node_reads():
     assert [part.tensors[i].name for i in part.outputs] == [
         graph.tensors[i].name for i in (y, graph.nodes[1].outputs[0])
     ]
+
+
+@pytest.mark.parametrize("kind", ["conv2d", "fully_connected"])
+def test_head_names_the_classifier_of_any_name(kind):
+    graph = head_graph(kind, softmax=True)
+    node = find_head(graph)
+    weights, bias = (graph.tensors[i].name for i in node.inputs[1:])
+    assert "head" not in (weights, bias)
+    session = Session(graph, trainable=["head", "head/bias"], threads=1)
+    assert session.trainable == (weights, bias)
+    assert session.weights["head"] is session.weights[weights]
+
+
+def test_a_tensor_called_head_comes_before_the_classifier():
+    graph = head_graph("fully_connected")
+    first = graph.nodes[0].inputs[1]
+    tensors = list(graph.tensors)
+    tensors[first] = replace(tensors[first], name="head")
+    session = Session(replace(graph, tensors=tuple(tensors)), trainable=["head"], threads=1)
+    assert session.weights["head"].shape == tensors[first].shape
+    assert session.frozen_nodes == 0

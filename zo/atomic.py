@@ -14,6 +14,7 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     write   called once with the open binary file
     A process that dies midway leaves the old file, and perhaps a `.part` file beside it; see
     `remove_parts`.
+    raises  OSError as the operating system gives it, naming `path`
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
@@ -22,8 +23,11 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename = str(path)
+            error.filename2 = None
         raise
 
 

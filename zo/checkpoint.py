@@ -26,9 +26,22 @@ FORMAT = 2
 META = "meta"
 REMEDIES = {
     "epochs": "the rate's cosine is as long as the run, so a longer run starts anew",
-    "exact_head": "set exact_head (--exact-head) as it was or start without resume",
+    "exact_head": "set exact_head as it was or start without resume",
 }
 """What to do where a setting differs and the usual advice would not help."""
+
+OPTIONS = {
+    **{name: f"--{name.replace('_', '-')}" for name in (
+        "epochs", "batch", "seed", "stop_after", "estimator", "k", "perturbation", "rule",
+        "momentum", "lr", "lr_scaling", "decay", "space", "exact_head",
+    )},
+    "recalibrate": "--no-recalibration",
+    "trained tensors": "--trainable",
+    "model": "--model",
+    "training images": "--data, --train, --augment",
+    "validation images": "--data, --validation",
+}  # fmt: skip
+"""Of `zo train`, by the settings they give."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -155,13 +168,24 @@ def _read(path: Path) -> tuple[Arrays, Mapping[str, Any]]:
 
 
 def _check_settings(path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    for name, value in settings.items():
-        if saved.get(name) != value:
-            remedy = REMEDIES.get(name, "use the saved setting or start without resume")
-            raise ValueError(
-                f"{path}: {name} must be as saved, {_short(saved.get(name))}, "
-                f"got {_short(value)}; {remedy}"
-            )
+    """ValueError that names every setting that differs, with its option."""
+    differing = [name for name, value in settings.items() if saved.get(name) != value]
+    if not differing:
+        return
+    told = [
+        f"{_with_option(name)} must be as saved, {_short(saved.get(name))}, got "
+        f"{_short(settings[name])}"
+        for name in differing
+    ]
+    remedies = dict.fromkeys(REMEDIES[name] for name in differing if name in REMEDIES)
+    remedy = ", ".join(remedies) or "use the saved setting or start without resume"
+    raise ValueError(f"{path}: {'; '.join(told)}; {remedy}")
+
+
+def _with_option(name: str) -> str:
+    """A setting's name, with its option of `zo train` where there is one."""
+    option = OPTIONS.get(name, "")
+    return f"{name} ({option})" if option else name
 
 
 def _check_arrays(path: Path, stored: Arrays, arrays: Arrays) -> None:

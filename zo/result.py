@@ -9,6 +9,7 @@ import numpy as np
 from npusim import Graph, Quantization
 from npusim.head import until_logits
 
+from .evaluate import evaluate
 from .history import Epoch, best_accuracy, final_accuracy
 from .loss import CrossEntropy
 from .run import Run
@@ -20,6 +21,7 @@ class Result:
 
     history   one entry per epoch, the first before training
     graph     the trained network, ending at its logits
+    correct   validation images it classifies right; the last epoch's unless interrupted
     stopped   "epochs" all are trained, "stagnant" no better accuracy for `stop_after` epochs, or
               "interrupted" by Ctrl-C, with what was done kept
     moved     how many codes were clipped to their rails at the start, by the names of tensors that
@@ -30,14 +32,15 @@ class Result:
 
     history: tuple[Epoch, ...]
     graph: Graph
+    correct: int
     stopped: str
     moved: dict[str, int]
     schedule: Mapping[str, Any]
 
     @property
     def accuracy(self) -> float:
-        """Of the last whole epoch, on the validation images; of the graph unless interrupted."""
-        return self.history[-1].accuracy
+        """Of the graph, on the validation images."""
+        return self.correct / self.history[-1].total
 
     @property
     def final(self) -> float:
@@ -51,9 +54,11 @@ class Result:
 
 
 def result_of(run: Run, stopped: str) -> Result:
-    """What the run has come to."""
-    schedule = run.scheduler.state_dict()
-    return Result(tuple(run.history), trained_graph(run), stopped, run.moved, schedule)
+    """What the run has come to; weights from the middle of an epoch are evaluated."""
+    schedule, correct = run.scheduler.state_dict(), run.history[-1].correct
+    if stopped == "interrupted":
+        correct = evaluate(run.validation, run.step.loss).correct
+    return Result(tuple(run.history), trained_graph(run), correct, stopped, run.moved, schedule)
 
 
 def trained_graph(run: Run) -> Graph:

@@ -155,24 +155,37 @@ def test_without_resume_the_checkpoint_is_replaced(tmp_path):
     [
         (
             {"epochs": 7},
-            "epochs must be as saved, 6, got 7; the rate's cosine is as long as the run, so a "
+            r"epochs \(--epochs\) must be as saved, 6, got 7; the rate's "
+            "cosine is as long as the run, so a "
             "longer run starts anew$",
         ),
-        ({"seed": 1}, r"seed must be as saved, 0, got 1"),
+        (
+            {"seed": 1, "method": zo.Method(rule="nearest")},
+            r"seed \(--seed\) must be as saved, 0, got 1; rule \(--rule\) must be as saved, "
+            '"error_feedback", got "nearest"; use the saved setting or start without resume$',
+        ),
+        ({"seed": 1}, r"seed \(--seed\) must be as saved, 0, got 1"),
         (
             {"method": zo.Method(rule="nearest")},
-            'rule must be as saved, "error_feedback", got "nearest"; use the saved setting or '
+            r'rule \(--rule\) must be as saved, "error_feedback", got "nearest"; '
+            "use the saved setting or "
             "start without resume$",
         ),
-        ({"method": zo.Method(k={"head": 2})}, 'k must be as saved, 1, got {"head": 2}; use'),
+        (
+            {"method": zo.Method(k={"head": 2})},
+            r'k \(--k\) must be as saved, 1, got {"head": 2}; use',
+        ),
         (
             {"method": zo.Method(exact_head=True)},
-            r"exact_head must be as saved, false, got true; set exact_head \(--exact-head\) as it "
+            r"exact_head \(--exact-head\) must be as saved, false, got true; set exact_head as it "
             "was or start without resume$",
         ),
-        ({"task": head_task(seed=5)}, "model must be as saved"),
-        ({"task": with_streams(9)}, "trained tensors must be as saved"),
-        ({"task": with_images(np.invert)}, "training images must be as saved"),
+        ({"task": head_task(seed=5)}, r"model \(--model\) must be as saved"),
+        ({"task": with_streams(9)}, r"trained tensors \(--trainable\) must be as saved"),
+        (
+            {"task": with_images(np.invert)},
+            r"training images \(--data, --train, --augment\) must be as saved",
+        ),
     ],
 )
 def test_resume_rejects_another_run(tmp_path, changes, message):

@@ -97,7 +97,7 @@ def test_train_replaces_the_head(zo_command, colours, tmp_path):
     assert f"({correct} of 20)" in text
 
 
-def test_ctrl_c_writes_what_was_done(tmp_path, inverted_digits):
+def test_ctrl_c_writes_what_was_done(zo_command, tmp_path, inverted_digits):
     folder = tmp_path / "run"
     arguments = ["train", "--model", MODEL, "--data", inverted_digits, "--output", folder,
                  "--batch", 20, "--epochs", 100000, "--stop-after", 0, "--features",
@@ -115,7 +115,15 @@ def test_ctrl_c_writes_what_was_done(tmp_path, inverted_digits):
     said = [line for line in err.splitlines() if not line.startswith("npusim: compiling kernels")]
     assert (process.returncode, said) == (1, [])
     assert "interrupted" in out
-    assert npusim.load(folder / "model.h5").tensor("head").shape == (10, 64)
+    graph = npusim.load(folder / "model.h5")
+    assert graph.tensor("head").shape == (10, 64)
+    assert "of the model as written; the history has whole epochs only" in out
+    said = out.split(" of 60)")[0].rsplit("(", 1)[1]
+    _, text, _ = zo_command("evaluate", folder / "model.h5", "--data", inverted_digits)
+    assert f"({said} of 60)" in text
+    assert zo_command("report", folder)[0] == 0
+    page = (folder / "report.html").read_text("utf-8")
+    assert f"written classifies {said} of 60 right" in page
 
 
 def test_adapt_writes_a_model(zo_command, inverted_digits, tmp_path):

@@ -256,6 +256,10 @@ def test_ctrl_c_keeps_what_was_done():
                                  hooks=zo.Hooks(on_step=press))  # fmt: skip
     assert result.stopped == "interrupted"
     assert [e.epoch for e in result.history] == [0, 1]
+    again = Session(result.graph, threads=1).run(task.validation.images())
+    right = (again.reshape(len(again), -1).argmax(1) == task.validation.labels).sum()
+    assert result.correct == right
+    assert result.accuracy == right / len(again)
     assert signal.getsignal(signal.SIGINT) is before
     whole, _ = run_to_end(task, zo.Constant(3), epochs=9, batch=8)
     assert whole.history[1][:7] == result.history[1][:7]

@@ -63,6 +63,11 @@ def no_decoding(monkeypatch):
          "--warm-up: must be of a new classifier, got no --classes; give both"),
         (["--exact-head", "--trainable", "stem"],
          "train: exact_head needs the head's weights or bias among the trainable, got stem"),
+        (["--resume"],
+         "run: must hold checkpoint.npz to go on from, got none; start anew without --resume"),
+        (["--exact-head", "--estimator", "sign"],
+         "--estimator: must be of a tensor that zeroth order trains, got the head alone, by its "
+         "exact gradient; leave it out or name a layer below"),
         (["--resume", "--overwrite"],
          "--resume and --overwrite: must not be given together, got both"),
         (["--data", "three", "--classes", 4],
@@ -78,6 +83,7 @@ def test_train_refuses_before_it_decodes(zo_command, options, message):
         Path("three", name, "x.png").write_bytes(b"no picture")
     code, out, err = zo_command(*RUN, "--data", "digits", *options)
     assert (code, out, err) == (2, "", f"zo: {message}\n")
+    assert not Path("run").exists()
 
 
 @pytest.mark.usefixtures("no_decoding")

@@ -1,5 +1,6 @@
 """Trained tensors back in the .tflite file they came from, as LiteRT and TFLite Micro run it."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -259,3 +260,34 @@ def test_the_command_writes_a_file(begin, digits, tmp_path, zo_command):
     code, out, err = zo_command("write-back", tmp_path, tmp_path / "m.tflite", "--output", "a.h5")
     assert code == 2
     assert "must end in .tflite, the format it writes, got 'a.h5'" in err
+
+
+def test_the_command_replaces_no_file_unasked(begin, digits, tmp_path, zo_command, monkeypatch):
+    graph, data = begin(network())
+    save(trained(graph, digits, recalibrate=False), tmp_path / "model.h5")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.tflite").symlink_to("m.tflite")
+    for other in ("m.tflite", "./m.tflite", "link.tflite", tmp_path / "m.tflite"):
+        given = ["write-back", ".", "m.tflite", "--output", other, "--overwrite"]
+        assert zo_command(*given) == (
+            2, "", f"zo: --output: must be another file than m.tflite, got {Path(other)}\n"
+        )  # fmt: skip
+    assert (tmp_path / "m.tflite").read_bytes() == data
+    target = tmp_path / "old.tflite"
+    target.write_bytes(b"mine")
+    given = ["write-back", ".", "m.tflite", "--output", "old.tflite"]
+    assert zo_command(*given) == (
+        2, "", "zo: old.tflite: must not exist yet, got a file; replace it with --overwrite\n"
+    )  # fmt: skip
+    assert target.read_bytes() == b"mine"
+    assert zo_command(*given, "--overwrite")[0] == 0
+    assert len(target.read_bytes()) == len(data)
+
+
+def test_the_command_names_the_output_that_cannot_be_written(begin, digits, tmp_path, zo_command):
+    graph, _ = begin(network())
+    save(trained(graph, digits, recalibrate=False), tmp_path / "model.h5")
+    target = tmp_path / "nowhere" / "tuned.tflite"
+    assert zo_command("write-back", tmp_path, tmp_path / "m.tflite", "--output", target) == (
+        2, "", f"zo: {target}: no such file or directory\n"
+    )  # fmt: skip

@@ -16,6 +16,8 @@ from npusim.images import Normalization
 from ..data import Dataset
 
 KEY = "zo_origin"
+INTERRUPTED = "zo_interrupted"
+"""In the provenance: validation images right, of a model from the middle of an epoch."""
 HASHED_IMAGES = 64
 
 
@@ -50,6 +52,24 @@ def with_origin(graph: Graph, origin: Origin) -> Graph:
     if origin.normalization is not None:
         plain["normalization"] = origin.normalization._asdict()
     return replace(graph, provenance={**graph.provenance, KEY: json.dumps(plain)})
+
+
+def with_interruption(graph: Graph, correct: int | None) -> Graph:
+    """The graph that remembers how many images it classified right when Ctrl-C ended its run.
+
+    correct   None for a run that was not interrupted
+    """
+    kept = {name: text for name, text in graph.provenance.items() if name != INTERRUPTED}
+    found = {} if correct is None else {INTERRUPTED: str(correct)}
+    return replace(graph, provenance=kept | found)
+
+
+def interruption_of(graph: Graph) -> int | None:
+    """What `with_interruption` was told; ModelError when the entry is damaged."""
+    text = graph.provenance.get(INTERRUPTED)
+    if text is not None and not (text.isascii() and text.isdigit()):
+        raise ModelError(f"{graph.name}: {INTERRUPTED} must be a whole number, got {text!r}")
+    return None if text is None else int(text)
 
 
 def origin_of(graph: Graph) -> Origin | None:

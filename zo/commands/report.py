@@ -18,6 +18,7 @@ from ..history import read_lines
 from ..plots import figures
 from ..report import RunReport, html, judge, layer_facts
 from .arguments import DATA, PIXELS, Command
+from .origin import interruption_of
 from .part import PART, Part, chosen_part
 from .run_folder import HISTORY, MODEL
 
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output or folder / "report.html"
     history = read_lines(folder / HISTORY)
     graph = until_logits(load(folder / MODEL))
-    report = RunReport(folder.resolve().name, history, ())
+    report = RunReport(folder.resolve().name, history, (), interrupted=interruption_of(graph))
     if arguments.data is None:
         report = replace(report, layers=layer_facts(graph))
     else:

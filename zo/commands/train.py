@@ -24,7 +24,7 @@ from ..result import Result
 from ..train import train
 from ..warm_up import WarmUp
 from .arguments import Command, normalization
-from .origin import Origin, fingerprint, with_origin
+from .origin import Origin, fingerprint, with_interruption, with_origin
 from .progress import print_epoch, timed
 from .run_folder import CURVES, HISTORY, MODEL, TABLE, check_folder
 from .schedule_options import SAMPLES, TITLE, chosen_schedule
@@ -56,10 +56,11 @@ first trained one are computed once per image and kept on disk.
 
 Writes into the folder: model.h5, history.jsonl (whole numbers, a line an epoch)
 and .csv, curves.png, checkpoint.npz; zo report makes a page of them.
-Ctrl-C stops after the present step and keeps what was done; --resume goes on
-from the last whole epoch, to the same bits as without the interruption. It
-takes the settings of the run it continues, --epochs among them: the learning
-rate falls along a cosine of that length.
+Ctrl-C stops after the present step and writes the model as it then is, with its
+accuracy; the history has whole epochs only. --resume goes on from the last whole
+epoch, to the same bits as without the interruption. Every option must be given
+again as it was, --epochs among them: the learning rate falls along a cosine of
+that length.
 
 The model keeps the class names, which of the images it was trained on, and the
 statistics of its layers on them, which zo adapt goes by.
@@ -99,7 +100,6 @@ def run(arguments: argparse.Namespace) -> int:
     schedule, options = chosen_schedule(arguments), chosen_options(arguments)
     graph = load_model(arguments.model, arguments)
     check_trainable(graph, arguments, options.method)
-    folder.mkdir(parents=True, exist_ok=True)
     task = _task(graph, arguments, seconds)
     graph = with_features(task.graph) if arguments.exact_head else task.graph
     trainable = arguments.trainable or [find_classifier(task.graph).weights]
@@ -175,6 +175,9 @@ def _write(result: Result, task: Task, arguments: argparse.Namespace) -> None:
     images = task.train.drawn(enough_images(result.graph), arguments.seed).images()
     session = Session(result.graph, threads=arguments.threads)
     graph = store_statistics(result.graph, measure_statistics(session, images))
+    interrupted = result.stopped == "interrupted"
+    graph = with_interruption(graph, result.correct if interrupted else None)
+    folder.mkdir(parents=True, exist_ok=True)  # no epoch was whole, so no checkpoint made it
     save(with_origin(graph, task.origin), folder / MODEL)
     write_lines(result.history, folder / HISTORY)
     write_csv(result.history, folder / TABLE)

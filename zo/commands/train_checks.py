@@ -26,6 +26,11 @@ def check_trainable(graph: Graph, arguments: argparse.Namespace, method: Method)
     head = find_classifier(graph)
     session = Session(graph, trainable=arguments.trainable or [head.weights], threads=1)
     check_names(method, session.trainable, head.constants)
+    if arguments.exact_head and arguments.estimator and set(session.trainable) <= {*head.constants}:
+        raise ValueError(
+            "--estimator: must be of a tensor that zeroth order trains, got the head alone, by its "
+            "exact gradient; leave it out or name a layer below"
+        )
 
 
 def check_classes(dataset: Dataset, graph: Graph, classes: int | None) -> None:

@@ -77,7 +77,10 @@ RUN: Options = {
         "help": "epochs without a better accuracy until it stops, 0 for never; 30",
     },
     "--seed": SEED,
-    "--resume": {"action": "store_true", "help": "go on from the folder's checkpoint"},
+    "--resume": {
+        "action": "store_true",
+        "help": "go on from the folder's checkpoint; repeat every option of its run",
+    },
     "--overwrite": {"action": "store_true", "help": "replace the run that the folder holds"},
     "--threads": THREADS,
     "--json": JSON,

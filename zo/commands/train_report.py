@@ -22,7 +22,7 @@ def report(result: Result, seconds: Mapping[str, float], folder: Path) -> Mappin
             "mean of last ten epochs": result.final,
             "best": result.best,
         },
-        "correct": last.correct,
+        "correct": result.correct,
         "images": last.total,
         "q": [{"from epoch": epoch, "q": q} for epoch, q in _q_path(result)],
         "schedule": result.schedule,
@@ -40,7 +40,9 @@ def print_end(result: Result, seconds: Mapping[str, float], folder: Path) -> Non
     why = {"stagnant": ", stopped early", "interrupted": ", interrupted"}.get(result.stopped, "")
     print(f"epochs       {last.epoch}{why}")
     print(f"accuracy     {result.history[0].accuracy:.4f} before, {result.accuracy:.4f} after "
-          f"({last.correct} of {last.total})")  # fmt: skip
+          f"({result.correct} of {last.total})")  # fmt: skip
+    if result.stopped == "interrupted":
+        print("             of the model as written; the history has whole epochs only")
     print(f"             mean of the last ten epochs {result.final:.4f}, best {result.best:.4f}")
     path = ", ".join(f"{q} from epoch {epoch}" for epoch, q in _q_path(result)) or "not used"
     print(f"q            {path}")

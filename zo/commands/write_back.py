@@ -36,8 +36,9 @@ examples:
 def run(arguments: argparse.Namespace) -> int:
     """`zo write-back`"""
     trained: Path = arguments.trained
-    graph = load(trained / MODEL if trained.is_dir() else trained)
     model: Path = arguments.file
+    _check_output(arguments.output, model, arguments.overwrite)
+    graph = load(trained / MODEL if trained.is_dir() else trained)
     result = write_back(graph, files.read(model), model.name, arguments.requantize)
     replace_file(arguments.output, lambda file: file.write(result.data))
     if arguments.json:
@@ -71,11 +72,23 @@ COMMAND = Command(
                          "help": ".tflite file to write"},
             "--requantize": {"action": "store_true",
                              "help": "round to the scales that the file can say"},
+            "--overwrite": {"action": "store_true",
+                            "help": "replace the file that --output names"},
             "--json": JSON,
         }
     },
     run,
 )  # fmt: skip
+
+
+def _check_output(output: Path, model: Path, overwrite: bool) -> None:
+    """Refuse the model itself, and another file unless it may be replaced; ValueError says so."""
+    if not output.exists():
+        return
+    if model.exists() and output.samefile(model):
+        raise ValueError(f"--output: must be another file than {model}, got {output}")
+    if not overwrite:
+        raise ValueError(f"{output}: must not exist yet, got a file; replace it with --overwrite")
 
 
 def _lines(result: WriteBack, output: Path) -> Iterator[str]:

@@ -90,6 +90,7 @@ class RunReport:
     classes     their names
     confusion   None where no data were given
     pictures    uint8 (H, W, 1 or 3) of the wrong images that are shown, in their order
+    interrupted validation images the model classifies right, where Ctrl-C ended the run
     """
 
     name: str
@@ -99,6 +100,7 @@ class RunReport:
     classes: tuple[str, ...] = ()
     confusion: Confusion | None = None
     pictures: tuple[NDArray[np.uint8], ...] = ()
+    interrupted: int | None = None
 
 
 def layer_facts(graph: Graph, images: np.ndarray | None = None) -> tuple[LayerFacts, ...]:

@@ -39,6 +39,9 @@ def _top(report: RunReport) -> Iterator[str]:
     yield f'<p class="eyebrow">zo report {escape(report.name)}</p><h1>{escape(_title(report))}</h1>'
     yield f'<p class="lead">From {100 * first.accuracy:.1f} % before training: '
     yield f"{last.correct:,} of {last.total:,} validation images are classified right.</p>"
+    if report.interrupted is not None:
+        yield "<p>Ctrl-C ended this run. The figures here are of its whole epochs; the model as "
+        yield f"written classifies {report.interrupted:,} of {last.total:,} right.</p>"
     cells = [
         ("best epoch", f"{100 * best_accuracy(report.history):.1f} %"),
         ("mean of the last ten", f"{100 * final_accuracy(report.history):.1f} %"),
