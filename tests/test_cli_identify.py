@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from graphs import Draft
 
 import npusim
 from npusim import cli, models
@@ -80,3 +81,33 @@ def test_suggested_input_must_be_numpy(command, board):
     code, _, err = command("identify", board, "--model", MODEL, "--suggest-input", "x.bin")
     assert code == 2
     assert err == "npusim: x.bin: suggested input must be .npy or .npz, got .bin\n"
+
+
+def traced(folder, size, images=4):
+    """A small network for images of a size, and a dump of it."""
+    draft = Draft(seed=3)
+    y = draft.conv2d(draft.input((1, size, size, 3)), 5)
+    y = draft.node("mean", (y,), axes=(1, 2), keep_dims=False)
+    graph = draft.graph(draft.fully_connected(y, 4))
+    x = np.random.default_rng(size).integers(-128, 128, (images, size, size, 3)).astype(np.int8)
+    write_trace(folder, dict(npusim.Session(graph).trace(x)), graph)
+    return graph
+
+
+def test_dump_of_another_model_is_refused(command, tmp_path):
+    npusim.save(traced(tmp_path / "six", 6), tmp_path / "six.h5")
+    traced(tmp_path / "eight", 8)
+    code, out, err = command("identify", tmp_path / "eight", "--model", tmp_path / "six.h5")
+    assert (code, out) == (2, "")
+    assert err == (
+        f"npusim: {tmp_path / 'eight'}: must be a dump of draft, got another: x_0: shape must be "
+        "(4, 6, 6, 3), got (4, 8, 8, 3)\n"
+    )
+
+
+def test_inputs_must_be_of_the_dumps_images(command, board):
+    code, out, err = command("identify", board, "--model", MODEL, "--random", 1)
+    assert (code, out) == (2, "")
+    assert err == (
+        f"npusim: input image: must be (2, 8, 8, 1), as {board} has it, got (1, 8, 8, 1)\n"
+    )
