@@ -242,6 +242,7 @@ def test_diff_names_a_tensor_of_another_shape(command, work, images):
          "inputs: must be for a model that is run now, got no model among A and B"),
         ([MODEL, "right", "--random", "1", "--input", "x.npy"],
          "inputs: must be named by --input or --random, one of them"),
+        ([MODEL, "right", "--random", "1"], "--random: must give 2 images, as right has, got 1"),
         ([MODEL, "right", "--model", MODEL],
          f"{MODEL}: must be a golden file or dumps to be judged by --model, got a model"),
         (["golden.h5", "right", "--model", "other.h5"],
