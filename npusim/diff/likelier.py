@@ -30,6 +30,7 @@ class Likelier(NamedTuple):
     profiles   their names
     explained  departing tensors that they explain
     departing  departing tensors that were made again
+    departed   departing tensors, made again or not
     differing  elements of those, and of others that were made again, that the own profile does not
                give
     left       elements of the same that they do not give
@@ -40,12 +41,16 @@ class Likelier(NamedTuple):
     departing: int
     differing: int
     left: int
+    departed: int
 
     def __str__(self) -> str:
         names = " or ".join(self.profiles)
         how = ", s0 tried for each layer," if NEURAL_ART in self.profiles else ""
         plural = "s" if self.departing > 1 else ""
         given = f"explains {self.explained} of {self.departing} departing tensor{plural}"
+        if self.departing < self.departed:
+            given = f"explains {self.explained} of the {self.departing} departing tensors tried, "
+            given += f"of {self.departed}"
         return f"{names}{how} {given}: {self.left:,} elements differ, not {self.differing:,}"
 
 
@@ -76,7 +81,8 @@ def likelier(
     differing = sum(c[graph.profile] for c in (*departs, *rest))
     if not fitting or -2 * best[0] < len(departs) or 2 * best[1] > differing:
         return None
-    return Likelier(tuple(fitting), -best[0], len(departs), differing, best[1])
+    return Likelier(tuple(fitting), -best[0], len(departs), differing, best[1],
+                    len(departing))  # fmt: skip
 
 
 def _left(graph: Graph, tensor: str, known: Arrays) -> Counts:
