@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from graphs import Draft
@@ -111,3 +112,20 @@ def test_inputs_must_be_of_the_dumps_images(command, board):
     assert err == (
         f"npusim: input image: must be (2, 8, 8, 1), as {board} has it, got (1, 8, 8, 1)\n"
     )
+
+
+@pytest.mark.parametrize(
+    "command_line", [["identify", "{}", "--model", MODEL], ["diff", MODEL, "{}"]]
+)
+def test_another_hdf5_file_is_no_model(command, tmp_path, command_line):
+    path = tmp_path / "board.h5"
+    with h5py.File(path, "w") as file:
+        file["a"] = np.zeros(3)
+    code, out, err = command(*(str(word).format(path) for word in command_line))
+    assert (code, out) == (2, "")
+    assert err == f"npusim: {path}: must be a golden file or a model, got another HDF5 file\n"
+
+
+def test_no_s0_is_named_for_another_device(command, board):
+    _, out, _ = command("identify", board, "--model", MODEL)
+    assert "_0: s0 " not in out
