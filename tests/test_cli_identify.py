@@ -129,3 +129,12 @@ def test_another_hdf5_file_is_no_model(command, tmp_path, command_line):
 def test_no_s0_is_named_for_another_device(command, board):
     _, out, _ = command("identify", board, "--model", MODEL)
     assert "_0: s0 " not in out
+
+
+def test_file_that_is_left_out_has_a_reason(command, board):
+    (board / "index.json").unlink()
+    (file,) = board.glob("*logits.npy")
+    np.save(board / "dump9.npy", np.full(np.load(file).shape, np.nan, np.float32))
+    file.unlink()
+    _, out, _ = command("identify", board, "--model", MODEL)
+    assert "note: dump9.npy is left out: real numbers must be finite, got infinity or NaN\n" in out

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from ..diff.compare import batches_in, said, wanted_tensors
-from ..diff.fit import Wanted
+from ..diff.fit import UnfitError, Wanted, fit
 from ..diff.matching import match
 from ..diff.replay import leading_to
-from ..diff.sides import Side
+from ..diff.sides import Dump, Side
 from ..graph import Graph
 from .equality import range_made
 from .hidden import verdicts as hidden_verdicts
@@ -36,6 +37,10 @@ def identify(
         _check_inputs(side, wanted, inputs or {})
     matching = match(wanted, side.dumps, {}, layout)
     notes = list(said(matching, "dump"))
+    for dump in matching.extra:
+        notes.append(
+            f"{dump.file or dump.name} is left out: {_why(dump, matching.missing, layout)}"
+        )
     known = dict(inputs or {})
     for pair in matching.pairs:
         if pair.fitted is None:
@@ -58,6 +63,17 @@ def identify(
     return assembled(graph, found, Report(
         side.path, graph.name, _images(graph, known), (), (), (), None, tuple(notes), known, ranges
     ))  # fmt: skip
+
+
+def _why(dump: Dump, missing: Sequence[Wanted], layout: str | None) -> str:
+    """Why a dump is no tensor that is missing."""
+    for wanted in missing:
+        if not dump.raw and dump.values.size == prod(wanted.shape):
+            try:
+                fit(dump, wanted, layout)
+            except UnfitError as error:
+                return str(error)
+    return "no tensor that is missing has its name, or its shape and place"
 
 
 def _check_inputs(side: Side, wanted: Sequence[Wanted], inputs: Arrays) -> None:
