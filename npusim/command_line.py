@@ -164,9 +164,14 @@ def _add_arithmetic(group: Any) -> None:
 def load_model(path: Path, arguments: argparse.Namespace) -> Graph:
     """The model of a file, read as the options of `add_model_options` say."""
     given = None if arguments.parameters is None else read_parameters(arguments.parameters)
-    graph = load(path, profile=arguments.profile, input_size=arguments.input_size,
-                 layout=arguments.layout, parameters=given,
-                 rules=_rules(arguments.node_rule or ()))  # fmt: skip
+    rules = _rules(arguments.node_rule or ())
+    try:
+        graph = load(path, profile=arguments.profile, input_size=arguments.input_size,
+                     layout=arguments.layout, parameters=given, rules=rules)  # fmt: skip
+    except ValueError as error:
+        if not rules or not str(error).startswith("rules: "):
+            raise
+        raise ValueError(f"--node-rule: {str(error).removeprefix('rules: ')}") from error
     if arguments.accumulator is not None:
         graph = replace(graph, accumulator=arguments.accumulator)
     return graph

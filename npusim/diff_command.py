@@ -23,6 +23,7 @@ from .command_line import (
 )
 from .commands import model_inputs
 from .diff import Report, Side, diff, of_golden, open_path
+from .diff.compare import batches_in
 from .diff.fit import LAYOUTS
 from .diff.gate import Excess, Limit, excesses, parse_gate
 from .diff.inputs import inputs_in
@@ -270,12 +271,27 @@ def _inputs(
 ) -> tuple[Mapping[str, np.ndarray], list[str]]:
     """Inputs of a model that is run now, and where they are from unless they were named."""
     if arguments.input is not None or arguments.random is not None:
-        return model_inputs(graph, arguments), []
+        found = model_inputs(graph, arguments)
+        if other is not None:
+            option = "--input" if arguments.random is None else "--random"
+            _check_images(other, graph, found, option)
+        return found, []
     if other is None:
         raise ValueError("inputs: must be named by --input or --random where A and B are models")
     inputs = inputs_in(other, graph, arguments.dump_layout)
     listed = ", ".join(inputs)
     return inputs, [f"{graph.name} was run on side {side}'s {listed}"]
+
+
+def _check_images(other: Side, graph: Graph, inputs: Mapping[str, np.ndarray], option: str) -> None:
+    """ValueError where a model would run on more or fewer images than the other side has."""
+    batches = batches_in(other, graph)
+    for tensor in (graph.tensors[i] for i in graph.inputs):
+        given = inputs[tensor.name].shape
+        images = (batches or 1) * tensor.shape[0] if tensor.shape else 0
+        if batches is not None and given[1:] == tensor.shape[1:] and given[0] != images:
+            raise ValueError(f"{option}: must give {counted(images, 'image')}, as {other.path} "
+                             f"has, got {given[0]}")  # fmt: skip
 
 
 def _judging(

@@ -91,7 +91,11 @@ def _print_wrapped(line: str, indent: str) -> None:
     """A line as wide as the terminal, or as a page of text where there is none."""
     width = get_terminal_size().columns if sys.stdout.isatty() else PAGE_WIDTH
     text = textwrap.fill(
-        line, max(width, len(indent) + NARROWEST), subsequent_indent=indent, break_on_hyphens=False
+        line,
+        max(width, len(indent) + NARROWEST),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     print(text.replace(TIE, " "))
 

@@ -15,7 +15,6 @@ from .graph import Graph
 from .identify import Report, Suggestion, identify, suggest
 from .identify.listing import as_dict
 from .neural_art.stored import PROFILE as NEURAL_ART
-from .neural_art.stored import RULE
 from .tensor_files import write_outputs
 
 MANUAL = """\
@@ -68,23 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(as_dict(report, suggestion), indent=2))
     else:
-        from .identify.table import page  # rich is loaded only where it is used
+        from .identify.table import is_neural_art, page  # rich is loaded only where it is used
 
         print(page(report, suggestion), end="")
-        if _is_neural_art(report):
+        if is_neural_art(report):
             options = list(repeated(arguments))
             print("to find what to give each layer:")
             print(f"  {under(NEURAL_ART, arguments.model, arguments.dump, options)}")
     return DONE if report.explained else NEGATIVE
-
-
-def _is_neural_art(report: Report) -> bool:
-    """Whether Neural-ART explains every node, or alone explains those of an operator."""
-    alone = any(
-        kind.rules and all(rule.name.startswith(RULE) for rule in kind.rules)
-        for kind in report.kinds
-    )
-    return alone or any(device.startswith(NEURAL_ART) for device in report.consistent)
 
 
 def _inputs(graph: Graph, arguments: argparse.Namespace) -> dict[str, np.ndarray]:

@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from graphs import Draft
+from rich.console import Console
 
 import npusim
 from npusim import cli, golden, models
+from npusim.diff.table import _print
 from npusim.tensor_files import write_trace
 
 MODEL = Path(models.__file__).parent / "digits_cnn.h5"
@@ -242,6 +244,7 @@ def test_diff_names_a_tensor_of_another_shape(command, work, images):
          "inputs: must be for a model that is run now, got no model among A and B"),
         ([MODEL, "right", "--random", "1", "--input", "x.npy"],
          "inputs: must be named by --input or --random, one of them"),
+        ([MODEL, "right", "--random", "1"], "--random: must give 2 images, as right has, got 1"),
         ([MODEL, "right", "--model", MODEL],
          f"{MODEL}: must be a golden file or dumps to be judged by --model, got a model"),
         (["golden.h5", "right", "--model", "other.h5"],
@@ -320,3 +323,11 @@ def test_demo_tells_programs(command, work):
     code, _, err = command("demo")
     assert (code, err) == (2, "npusim: npusim-demo: folder must be empty; remove its files or name "
                               "another\n")  # fmt: skip
+
+
+def test_long_words_are_not_broken():
+    console = Console(width=80)
+    name = "a/" * 50
+    with console.capture() as captured:
+        _print(console, [f"note: {name} is left out"])
+    assert f"{name} is" in captured.get() or f"{name}\n" in captured.get()

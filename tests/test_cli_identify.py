@@ -6,8 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
+from graphs import Draft
 
 import npusim
 from npusim import cli, models
@@ -80,3 +82,59 @@ def test_suggested_input_must_be_numpy(command, board):
     code, _, err = command("identify", board, "--model", MODEL, "--suggest-input", "x.bin")
     assert code == 2
     assert err == "npusim: x.bin: suggested input must be .npy or .npz, got .bin\n"
+
+
+def traced(folder, size, images=4):
+    """A small network for images of a size, and a dump of it."""
+    draft = Draft(seed=3)
+    y = draft.conv2d(draft.input((1, size, size, 3)), 5)
+    y = draft.node("mean", (y,), axes=(1, 2), keep_dims=False)
+    graph = draft.graph(draft.fully_connected(y, 4))
+    x = np.random.default_rng(size).integers(-128, 128, (images, size, size, 3)).astype(np.int8)
+    write_trace(folder, dict(npusim.Session(graph).trace(x)), graph)
+    return graph
+
+
+def test_dump_of_another_model_is_refused(command, tmp_path):
+    npusim.save(traced(tmp_path / "six", 6), tmp_path / "six.h5")
+    traced(tmp_path / "eight", 8)
+    code, out, err = command("identify", tmp_path / "eight", "--model", tmp_path / "six.h5")
+    assert (code, out) == (2, "")
+    assert err == (
+        f"npusim: {tmp_path / 'eight'}: must be a dump of draft, got another: x_0: shape must be "
+        "(4, 6, 6, 3), got (4, 8, 8, 3)\n"
+    )
+
+
+def test_inputs_must_be_of_the_dumps_images(command, board):
+    code, out, err = command("identify", board, "--model", MODEL, "--random", 1)
+    assert (code, out) == (2, "")
+    assert err == (
+        f"npusim: input image: must be (2, 8, 8, 1), as {board} has it, got (1, 8, 8, 1)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "command_line", [["identify", "{}", "--model", MODEL], ["diff", MODEL, "{}"]]
+)
+def test_another_hdf5_file_is_no_model(command, tmp_path, command_line):
+    path = tmp_path / "board.h5"
+    with h5py.File(path, "w") as file:
+        file["a"] = np.zeros(3)
+    code, out, err = command(*(str(word).format(path) for word in command_line))
+    assert (code, out) == (2, "")
+    assert err == f"npusim: {path}: must be a golden file or a model, got another HDF5 file\n"
+
+
+def test_no_s0_is_named_for_another_device(command, board):
+    _, out, _ = command("identify", board, "--model", MODEL)
+    assert "_0: s0 " not in out
+
+
+def test_file_that_is_left_out_has_a_reason(command, board):
+    (board / "index.json").unlink()
+    (file,) = board.glob("*logits.npy")
+    np.save(board / "dump9.npy", np.full(np.load(file).shape, np.nan, np.float32))
+    file.unlink()
+    _, out, _ = command("identify", board, "--model", MODEL)
+    assert "note: dump9.npy is left out: real numbers must be finite, got infinity or NaN\n" in out

@@ -13,6 +13,7 @@ import npusim
 from npusim import golden, models
 from npusim.cli import main
 from npusim.diff import Dump, Side, diff, of_golden
+from npusim.diff.likelier import Likelier
 from npusim.neural_art.settle import settle
 from npusim.tensor_files import write_trace
 
@@ -164,3 +165,10 @@ def test_identify_of_another_device_has_no_such_hint(work, tmp_path):
     write_trace(tmp_path / "same", dict(npusim.Session(graph).trace(images())), graph)
     _, out, _ = work("identify", "same", "--model", "digits.h5")
     assert "npusim diff" not in out
+
+
+def test_tensors_that_were_not_tried_are_counted():
+    some = Likelier(("xnnpack",), 8, 8, 342, 0, 10)
+    assert str(some) == ("xnnpack explains 8 of the 8 departing tensors tried, of 10: 0 elements "
+                         "differ, not 342")  # fmt: skip
+    assert "8 of 8 departing tensors:" in str(some._replace(departed=8))

@@ -160,7 +160,7 @@ def test_what_a_profile_cannot_compute_is_refused(node, rule, message, tmp_path,
     npusim.save(small(), tmp_path / "m.h5")
     arguments = ["run", str(tmp_path / "m.h5"), "--random", "1", "--node-rule", f"{node}={rule}"]
     assert cli.main(arguments) == 2
-    assert capsys.readouterr().err == f"npusim: rules: {node}: {message}\n"
+    assert capsys.readouterr().err == f"npusim: --node-rule: {node}: {message}\n"
 
 
 def test_what_xnnpack_refuses_is_refused_of_a_node_of_it():

@@ -312,8 +312,8 @@ def test_commands_take_rules(command, tmp_path, capsys):
          "npusim run --help\n"),
         (["conv2d_0=single_rounding", "conv2d_0=float32_even"],
          "npusim: --node-rule: must give a node one rule, got 2 for conv2d_0\n"),
-        (["pad_0=single_rounding"], "npusim: rules: pad_0: pad under tflm only moves codes and "
-         "must have no rule of its own, got single_rounding\n"),
+        (["pad_0=single_rounding"], "npusim: --node-rule: pad_0: pad under tflm only moves "
+         "codes and must have no rule of its own, got single_rounding\n"),
     ],
 )  # fmt: skip
 def test_wrong_rules_end_in_one_line(given, message, tmp_path, capsys):

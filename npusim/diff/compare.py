@@ -110,18 +110,24 @@ def wanted_tensors(graph: Graph, side: Side) -> list[Wanted]:
     """A graph's inputs and activations in the order of execution, for the batch of a side."""
     made = [(i, node.name) for node in graph.nodes for i in node.outputs]
     tensors = [(graph.tensors[i], node) for i, node in (*((i, "") for i in graph.inputs), *made)]
-    counts = Counter(
-        len(dump.values) // t.shape[0]
-        for dump in side.dumps
-        for t, _ in tensors
-        if not dump.raw and t.shape and dump.values.shape[1:] == t.shape[1:]
-    )
-    batches = counts.most_common(1)[0][0] if counts else 1
+    batches = batches_in(side, graph) or 1
     return [
         Wanted(t.name, (batches * t.shape[0], *t.shape[1:]) if t.shape else (), t.dtype,
                t.quantization, node)
         for t, node in tensors
     ]  # fmt: skip
+
+
+def batches_in(side: Side, graph: Graph) -> int | None:
+    """How often a side holds the graph's batch; None where no shape tells."""
+    inner = [*graph.inputs, *(i for node in graph.nodes for i in node.outputs)]
+    counts = Counter(
+        len(dump.values) // t.shape[0]
+        for dump in side.dumps
+        for t in (graph.tensors[i] for i in inner)
+        if not dump.raw and t.shape and dump.values.shape[1:] == t.shape[1:]
+    )
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def _reference(

@@ -31,6 +31,7 @@ class Likelier(NamedTuple):
     profiles   their names
     explained  departing tensors that they explain
     departing  departing tensors that were made again
+    departed   departing tensors, made again or not
     differing  elements of those, and of others that were made again, that the own profile does not
                give
     left       elements of the same that they do not give
@@ -41,11 +42,15 @@ class Likelier(NamedTuple):
     departing: int
     differing: int
     left: int
+    departed: int
 
     def __str__(self) -> str:
         names = " or ".join(self.profiles)
         how = ", s0 tried for each layer," if NEURAL_ART in self.profiles else ""
         given = f"explains {self.explained} of {counted(self.departing, 'departing tensor')}"
+        if self.departing < self.departed:
+            given = f"explains {self.explained} of the {self.departing} departing tensors tried, "
+            given += f"of {self.departed}"
         left = f"{counted(self.left, 'element')} {'differs' if self.left == 1 else 'differ'}"
         return f"{names}{how} {given}: {left}, not {self.differing:,}"
 
@@ -77,7 +82,8 @@ def likelier(
     differing = sum(c[graph.profile] for c in (*departs, *rest))
     if not fitting or -2 * best[0] < len(departs) or 2 * best[1] > differing:
         return None
-    return Likelier(tuple(fitting), -best[0], len(departs), differing, best[1])
+    return Likelier(tuple(fitting), -best[0], len(departs), differing, best[1],
+                    len(departing))  # fmt: skip
 
 
 def _left(graph: Graph, tensor: str, known: Arrays) -> Counts:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..formats import files
 from ..golden import Golden
-from ..golden.file import is_golden, parse
+from ..golden.file import is_foreign, is_golden, parse
 from ..graph import Graph, ModelError
 from ..tensor_files import read_numpy
 
@@ -80,6 +80,8 @@ def open_path(path: Path, order: Path | None = None) -> Side | None:
     data = files.read(path)
     if is_golden(data):
         return of_golden(str(path), parse(data, path.name))
+    if files.is_hdf5(data) and is_foreign(data):
+        raise ModelError(f"{path}: must be a golden file or a model, got another HDF5 file")
     return None
 
 

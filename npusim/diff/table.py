@@ -187,6 +187,7 @@ def _print(console: Console, lines: Iterable[str]) -> None:
     for line in lines:
         indent = " " * (LABEL + 2) if line.startswith("  ") else "  "
         width = min(console.width, TEXT_WIDTH)
-        wrapped = textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
+        wrapped = textwrap.wrap(line, width, subsequent_indent=indent,
+                                break_long_words=False, break_on_hyphens=False)  # fmt: skip
         for part in wrapped or [""]:
             console.print(part, markup=False, highlight=False, soft_wrap=True)

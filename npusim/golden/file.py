@@ -49,6 +49,15 @@ def is_golden(data: bytes) -> bool:
         return False
 
 
+def is_foreign(data: bytes) -> bool:
+    """Whether the bytes are a sound HDF5 file of no format of npusim's, and no Keras model."""
+    known = {"format", "keras_version", "model_config"}
+    try:
+        return read_bytes(data, "", lambda reader, file: not known & set(file.attrs))
+    except ModelError:
+        return False
+
+
 def parse(data: bytes, file_name: str) -> Golden:
     """The run in the bytes of a golden file.
 

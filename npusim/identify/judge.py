@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
-from ..diff.compare import said, wanted_tensors
+from ..diff.compare import batches_in, said, wanted_tensors
+from ..diff.fit import UnfitError, Wanted, fit
 from ..diff.matching import match
 from ..diff.replay import leading_to
-from ..diff.sides import Side
+from ..diff.sides import Dump, Side
 from ..graph import Graph
 from .equality import range_made
 from .hidden import verdicts as hidden_verdicts
@@ -30,8 +32,15 @@ def identify(
     layout   of dumps of rank 4: "NHWC" or "NCHW"; found by their shapes if None
     raises   ValueError where no node can be judged
     """
-    matching = match(wanted_tensors(graph, side), side.dumps, {}, layout)
+    wanted = wanted_tensors(graph, side)
+    if batches_in(side, graph) is not None:
+        _check_inputs(side, wanted, inputs or {})
+    matching = match(wanted, side.dumps, {}, layout)
     notes = list(said(matching, "dump"))
+    for dump in matching.extra:
+        notes.append(
+            f"{dump.file or dump.name} is left out: {_why(dump, matching.missing, layout)}"
+        )
     known = dict(inputs or {})
     for pair in matching.pairs:
         if pair.fitted is None:
@@ -42,12 +51,38 @@ def identify(
             known[pair.wanted.name] = pair.fitted.values.astype(pair.wanted.dtype)
     ranges: dict[str, Range] = {}
     found = _in_order(graph, judged(graph, known, ranges))
-    if all(v.status == SKIPPED for v in found):
+    unfit = [p for p in matching.pairs if p.fitted is None]
+    nothing = all(v.status == SKIPPED for v in found)
+    # without an input that fits, what is left over fits by chance
+    if unfit and (nothing or any(not p.wanted.node and p.wanted.name not in known for p in unfit)):
+        raise ValueError(f"{side.path}: must be a dump of {graph.name}, got another: "
+                         f"{unfit[0].wanted.name}: {unfit[0].reason}")  # fmt: skip
+    if nothing:
         raise ValueError(f"{side.path}: must hold a tensor of {graph.name} and what it is made "
                          "from, got neither; name the model's input with --input")  # fmt: skip
     return assembled(graph, found, Report(
         side.path, graph.name, _images(graph, known), (), (), (), None, tuple(notes), known, ranges
     ))  # fmt: skip
+
+
+def _why(dump: Dump, missing: Sequence[Wanted], layout: str | None) -> str:
+    """Why a dump is no tensor that is missing."""
+    for wanted in missing:
+        if not dump.raw and dump.values.size == prod(wanted.shape):
+            try:
+                fit(dump, wanted, layout)
+            except UnfitError as error:
+                return str(error)
+    return "no tensor that is missing has its name, or its shape and place"
+
+
+def _check_inputs(side: Side, wanted: Sequence[Wanted], inputs: Arrays) -> None:
+    """ValueError where inputs are of other shapes than the dump's images have."""
+    shapes = {w.name: w.shape for w in wanted}
+    for name, values in inputs.items():
+        if values.shape != shapes[name]:
+            raise ValueError(f"input {name}: must be {shapes[name]}, as {side.path} has it, got "
+                             f"{values.shape}")  # fmt: skip
 
 
 def judged(graph: Graph, known: Arrays, ranges: dict[str, Range]) -> Iterator[Verdict]:
@@ -66,7 +101,8 @@ def judged(graph: Graph, known: Arrays, ranges: dict[str, Range]) -> Iterator[Ve
         missing = [i for i in part.inputs if i not in known]
         if missing:
             reason = f"the dump does not hold {missing[0]}, an input of the model"
-            yield unjudged(graph, node, reason)
+            for unseen in part.graph.nodes:
+                yield unjudged(graph, graph.node(unseen.name), reason)
         elif len(part.graph.nodes) == 1:
             found = verdict(part, inputs, known[name], ranges)
             made = range_made(part.graph, part.last, found.survivors, ranges)

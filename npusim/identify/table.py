@@ -12,6 +12,7 @@ from rich.text import Text
 from ..columns import GAP
 from ..describe_page import PIPE_WIDTH
 from ..neural_art.stored import PROFILE as NEURAL_ART
+from ..neural_art.stored import RULE
 from ..plurals import counted
 from . import words
 from .hypothesis import Rule
@@ -152,8 +153,17 @@ def _open(report: Report) -> Iterator[str]:
                 yield from _wrapped(f"{kind.name}: {_and(names)} are equal on every input", "  ")
     for kind in report.kinds:
         for v in kind.verdicts:
-            if kind.own(v):
+            if kind.own(v) and is_neural_art(report):
                 yield from _wrapped(f"{v.node}: {' or '.join(kind.own(v))}", "  ")
+
+
+def is_neural_art(report: Report) -> bool:
+    """Whether Neural-ART explains every node, or alone explains those of an operator."""
+    alone = any(
+        kind.rules and all(rule.name.startswith(RULE) for rule in kind.rules)
+        for kind in report.kinds
+    )
+    return alone or any(device.startswith(NEURAL_ART) for device in report.consistent)
 
 
 def _alternatives(kind: Kind) -> str:
