@@ -62,7 +62,6 @@ def self_test_header(model: Model, inputs: Arrays, outputs: Arrays) -> str:
     """
     given = _runs(model.graph, model.graph.inputs, inputs)
     expected = _runs(model.graph, model.graph.outputs, outputs)
-    macro = model.names.macro
     lines = [
         "/* Checksums of the constants. What the model must give, byte by byte: the inputs",
         " * of a run one after the other, and its outputs. Wider numbers are little-endian. */",
@@ -75,11 +74,11 @@ def self_test_header(model: Model, inputs: Arrays, outputs: Arrays) -> str:
         "",
         f"#define SELF_TESTS {len(given)}",
         "",
-        f"static const int8_t self_test_inputs[SELF_TESTS][{macro}_INPUT_BYTES] = {{",
+        f"static const int8_t self_test_inputs[SELF_TESTS][{model.names.macro}_INPUT_BYTES] = {{",
         *(line for run in given for line in ("    {", *rows(run), "    },")),
         "};",
         "",
-        f"static const int8_t self_test_outputs[SELF_TESTS][{macro}_OUTPUT_BYTES] = {{",
+        f"static const int8_t self_test_outputs[SELF_TESTS][{model.names.macro}_OUTPUT_BYTES] = {{",
         *(line for run in expected for line in ("    {", *rows(run), "    },")),
         "};",
         "",
