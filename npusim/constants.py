@@ -26,7 +26,8 @@ def find_constant(graph: Graph, name: str) -> int:
             if has_bias(node):
                 known[f"{node.name}/bias"] = node.inputs[2]
     known |= {graph.tensors[i].name: i for i in known.values()}
-    known = _of_head(graph) | known
+    for alias, index in _of_head(graph).items():
+        known.setdefault(alias, index)
     if name not in known:
         raise KeyError(
             f"graph {graph.name}: no weights or bias are called {name!r}; "

@@ -57,8 +57,8 @@ first trained one are computed once per image and kept on disk.
 Writes into the folder: model.h5, history.jsonl (whole numbers, a line an epoch)
 and .csv, curves.png, checkpoint.npz; zo report makes a page of them.
 Ctrl-C stops after the present step and writes the model as it then is, with its
-accuracy; the history has whole epochs only. --resume goes on from the last whole
-epoch, to the same bits as without the interruption. Every option must be given
+accuracy; the history has whole epochs only. --resume goes on from the last
+whole epoch, to the same bits as without the interruption. Every option must be given
 again as it was, --epochs among them: the learning rate falls along a cosine of
 that length.
 
