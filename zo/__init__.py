@@ -21,7 +21,7 @@ The code, from the inside out:
     fixed_point, twins, kernels                               roundings; NumPy and numba, equal bits
     prng, perturb, loss, estimate, exact_head, update         the arithmetic of a step
     recalibrate, bias                                         scales that follow, biases as codes
-    data, features, digest, atomic                            images, and files found by content
+    data, features, cache, digest, atomic                     images, and files found by content
     trainable, classifier, batch                              a session and images for a step
     sampling, sampled_head, step                              one step
     rate, default_rates                                       how fast

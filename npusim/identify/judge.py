@@ -8,7 +8,7 @@ import numpy as np
 
 from ..diff.compare import batches_in, said, wanted_tensors
 from ..diff.fit import UnfitError, Wanted, fit
-from ..diff.matching import match
+from ..diff.matching import Matching, match
 from ..diff.replay import leading_to
 from ..diff.sides import Dump, Side
 from ..graph import Graph
@@ -36,23 +36,44 @@ def identify(
     if batches_in(side, graph) is not None:
         _check_inputs(side, wanted, inputs or {})
     matching = match(wanted, side.dumps, {}, layout)
-    notes = list(said(matching, "dump"))
-    for dump in matching.extra:
-        notes.append(
-            f"{dump.file or dump.name} is left out: {_why(dump, matching.missing, layout)}"
-        )
-    known = dict(inputs or {})
-    for pair in matching.pairs:
-        if pair.fitted is None:
-            notes.append(f"{pair.wanted.name} is left out: {pair.reason}")
-        elif not _holds(pair.wanted.dtype, pair.fitted.values):
-            notes.append(f"{pair.wanted.name} is left out: its values are no {pair.wanted.dtype}")
-        else:
-            known[pair.wanted.name] = pair.fitted.values.astype(pair.wanted.dtype)
+    taken, left_out = _taken(matching)
+    notes = (*said(matching, "dump"), *_unused(matching, layout), *left_out)
+    known = {**(inputs or {}), **taken}
     ranges: dict[str, Range] = {}
     found = _in_order(graph, judged(graph, known, ranges))
+    _check_fits(side, graph, matching, known, all(v.status == SKIPPED for v in found))
+    return assembled(graph, found, Report(
+        side.path, graph.name, _images(graph, known), (), (), (), None, notes, known, ranges
+    ))  # fmt: skip
+
+
+def _unused(matching: Matching, layout: str | None) -> Iterator[str]:
+    """Why dumps are no tensors of the model."""
+    for dump in matching.extra:
+        name = dump.file or dump.name
+        yield f"{name} is left out: {_why(dump, matching.missing, layout)}"
+
+
+def _taken(matching: Matching) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Codes by tensor, in the graph's types; and which tensors are left out, and why."""
+    known, notes = {}, []
+    for pair in matching.pairs:
+        wanted = pair.wanted
+        if pair.fitted is None:
+            notes.append(f"{wanted.name} is left out: {pair.reason}")
+        elif not _holds(wanted.dtype, pair.fitted.values):
+            notes.append(f"{wanted.name} is left out: its values are no {wanted.dtype}")
+        else:
+            known[wanted.name] = pair.fitted.values.astype(wanted.dtype)
+    return known, notes
+
+
+def _check_fits(side: Side, graph: Graph, matching: Matching, known: Arrays, nothing: bool) -> None:
+    """ValueError for a dump of another model, or one of which nothing can be judged.
+
+    nothing   whether no node was judged
+    """
     unfit = [p for p in matching.pairs if p.fitted is None]
-    nothing = all(v.status == SKIPPED for v in found)
     # without an input that fits, what is left over fits by chance
     if unfit and (nothing or any(not p.wanted.node and p.wanted.name not in known for p in unfit)):
         raise ValueError(f"{side.path}: must be a dump of {graph.name}, got another: "
@@ -60,9 +81,6 @@ def identify(
     if nothing:
         raise ValueError(f"{side.path}: must hold a tensor of {graph.name} and what it is made "
                          "from, got neither; name the model's input with --input")  # fmt: skip
-    return assembled(graph, found, Report(
-        side.path, graph.name, _images(graph, known), (), (), (), None, tuple(notes), known, ranges
-    ))  # fmt: skip
 
 
 def _why(dump: Dump, missing: Sequence[Wanted], layout: str | None) -> str:
@@ -101,8 +119,7 @@ def judged(graph: Graph, known: Arrays, ranges: dict[str, Range]) -> Iterator[Ve
         missing = [i for i in part.inputs if i not in known]
         if missing:
             reason = f"the dump does not hold {missing[0]}, an input of the model"
-            for unseen in part.graph.nodes:
-                yield unjudged(graph, graph.node(unseen.name), reason)
+            yield from (unjudged(graph, graph.node(n.name), reason) for n in part.graph.nodes)
         elif len(part.graph.nodes) == 1:
             found = verdict(part, inputs, known[name], ranges)
             made = range_made(part.graph, part.last, found.survivors, ranges)
@@ -114,9 +131,9 @@ def judged(graph: Graph, known: Arrays, ranges: dict[str, Range]) -> Iterator[Ve
         seen |= {n.name for n in part.graph.nodes}
     for node in graph.nodes:
         if node.name not in seen:
-            reason = f"the dump holds neither {graph.tensors[node.outputs[0]].name} nor a tensor "
-            reason += "that follows from it"
-            yield unjudged(graph, node, reason)
+            name = graph.tensors[node.outputs[0]].name
+            yield unjudged(graph, node, f"the dump holds neither {name} nor a tensor that follows "
+                           "from it")  # fmt: skip
 
 
 def assembled(graph: Graph, verdicts: Sequence[Verdict], blank: Report) -> Report:

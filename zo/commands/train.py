@@ -58,9 +58,9 @@ Writes into the folder: model.h5, history.jsonl (whole numbers, a line an epoch)
 and .csv, curves.png, checkpoint.npz; zo report makes a page of them.
 Ctrl-C stops after the present step and writes the model as it then is, with its
 accuracy; the history has whole epochs only. --resume goes on from the last
-whole epoch, to the same bits as without the interruption. Every option must be given
-again as it was, --epochs among them: the learning rate falls along a cosine of
-that length.
+whole epoch, to the same bits as without the interruption. Every option must be
+given again as it was, --epochs among them: the learning rate falls along a
+cosine of that length.
 
 The model keeps the class names, which of the images it was trained on, and the
 statistics of its layers on them, which zo adapt goes by.
