@@ -194,9 +194,9 @@ def test_what_has_no_counterpart_is_refused(changes, message):
 
 def test_operators_without_a_float_counterpart_are_named():
     graph = head_task(seed=3).graph
-    node = Node("softmax", "softmax_0", (3,), (4,), {"beta": 1.0})
+    node = Node("transpose", "transpose_0", (3,), (4,), {"permutation": (0, 1)})
     output = replace(graph.tensors[3], name="p")
     graph = replace(graph, tensors=(*graph.tensors, output), nodes=(*graph.nodes, node),
                     outputs=(4,))  # fmt: skip
-    with pytest.raises(ModelError, match="softmax_0"):
+    with pytest.raises(ModelError, match="transpose_0"):
         dequantized(graph)

@@ -50,7 +50,7 @@ def test_functions_that_say_the_same_give_the_same_bits(own, named):
 def test_a_run_goes_on_with_the_function_it_began_with(tmp_path):
     task, path = head_task(seed=2), tmp_path / "run.npz"
     run_to_end(task, zo.Constant(3), method=zo.Method(rule=whole_codes), checkpoint=path, **CHOSEN)
-    message = "rule must be as saved, .*whole_codes.*, got .*slope"
+    message = r"rule \(--rule\) must be as saved, .*whole_codes.*, got .*slope"
     with pytest.raises(ValueError, match=message):
         run_to_end(task, zo.Constant(3), method=zo.Method(rule=slope), checkpoint=path,
                    resume=True, **CHOSEN)  # fmt: skip
