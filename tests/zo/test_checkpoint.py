@@ -111,7 +111,7 @@ def kill_somewhere(folder, random):
     return process.returncode != 0
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.full)])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.full)])
 def test_killed_runs_go_on_to_the_same_bits(tmp_path, kills):
     whole, _ = run(tmp_path / "whole")
     random, runs = np.random.default_rng(kills), 0

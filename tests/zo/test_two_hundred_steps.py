@@ -45,7 +45,7 @@ TRIALS = {
     "gate": Trial(HEAD, epochs=4, stop=2, steps=5, batch=16, patience=3, schedule="gate"),
     "declared": Trial(HEAD, epochs=4, stop=2, steps=5, batch=16, patience=0, schedule="declared"),
 }
-LIGHT = {HERE: ("head", "below, thirty", "gate", "declared"), HELIUM: ("head", "below, thirty")}
+LIGHT = {HERE: ("head", "below, thirty", "gate", "declared"), HELIUM: ("head",)}
 """What runs by default; the rest takes minutes."""
 
 
