@@ -25,7 +25,7 @@ MODES = {"litert-ref": "ref", "litert-x86": "x86", "xnnpack": "xnnpack"}
 OWN = ("single-rounding", "neural-art")
 DEVICES = ("tflm", *MODES, *OWN)
 FANS, CHAINS = range(4), range(6)
-LIGHT = {("xnnpack", 1), ("tflm", 1)}
+LIGHT = {("xnnpack", 1)}
 
 
 def images(graph):
