@@ -19,7 +19,7 @@ from .declared import Constant, Declared
 from .gate import Gate
 from .loss import EXPONENTS, CrossEntropy
 from .run import Run
-from .schedule import QScheduler
+from .schedule import QScheduler, Schedule
 
 SUFFIX = ".zor"
 MAGIC = b"ZOR1"
@@ -39,7 +39,7 @@ class RunState:
 
     def __init__(self, path: Path, run: Run) -> None:
         self._path, self._run = path, run
-        _numbers(run)
+        require_twin(run.scheduler, "run state")
 
     def save(self) -> None:
         """Replace the file by the run's present state."""
@@ -62,6 +62,15 @@ class RunState:
         return True
 
 
+def require_twin(schedule: Schedule, where: str) -> None:
+    """ValueError naming `where` for a schedule that C does not have."""
+    if not isinstance(schedule, QScheduler | Gate | Constant | Declared):
+        name = type(schedule).__name__
+        raise ValueError(
+            f"{where}: schedule must be QScheduler, Gate, Constant or Declared in C, got {name}"
+        )
+
+
 def run_state_size(run: Run) -> int:
     """How many bytes a run's state takes; the same all along the run."""
     numbers = 1 + len(_settings(run)) + CHANGING
@@ -73,6 +82,7 @@ def pack_run(run: Run) -> bytes:
 
     raises   ValueError for a schedule that C does not have
     """
+    require_twin(run.scheduler, "run state")
     settings = [run_state_size(run), *_settings(run).values()]
     parts = [struct.pack(f"<{len(settings)}Q", *settings)]
     parts.append(struct.pack(f"<{CHANGING}q", *_numbers(run)))
@@ -159,14 +169,9 @@ def _numbers(run: Run) -> list[int]:
         found += _counted(saved["best"], total << (16 if saved["settings"]["smoothing"] else 0))
         found.append(-1 if saved["level"] is None else saved["level"])
         found += (saved[name] for name in ("total", "bad_epochs", "cooling"))
-    elif isinstance(schedule, Constant | Declared | Gate):
+    else:
         noisy = schedule.noisy_epochs if isinstance(schedule, Gate) else 0
         found += (*_NONE, -1, 0, noisy, 0)
-    else:
-        name = type(schedule).__name__
-        raise ValueError(
-            f"run state: schedule must be QScheduler, Gate, Constant or Declared, got {name}"
-        )
     if run.stopping is None:
         return [*found, *_NONE, 0, 0]
     saved = run.stopping.state_dict()

@@ -50,7 +50,8 @@ def target_files(name: str, folder: Path = FOLDER) -> dict[str, str]:
         inside = path.relative_to(root).as_posix()
         found[inside if path.suffix == "" else f"target/{inside}"] = path
     if folder == FOLDER:
-        shared = ("constants.h", "constants.c", *(["host.h"] if TARGETS[name].program else []))
+        shared = ["constants.h", "constants.c"]
+        shared += ["host.h", "report.h", "report.c"] if TARGETS[name].program else []
         found |= {f"target/{file}": FOLDER / file for file in shared}
     return {name: path.read_text("utf-8") for name, path in found.items()}
 

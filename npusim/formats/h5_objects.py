@@ -111,6 +111,13 @@ class Reader:
             raise ModelError(f"{dataset.name}: type must be {dtypes[0]}, got {dataset.dtype}")
         return dataset[()]
 
+    def indices(self, parent: h5py.Group, name: str) -> tuple[int, ...]:
+        """A dataset that lists int64."""
+        values = self.array(parent, name, "int64")
+        if values.ndim != 1:
+            raise ModelError(f"/{name}: must be a list, got {values.shape}; {REMEDY}")
+        return tuple(values.tolist())
+
     def string(self, parent: h5py.Group, name: str) -> str:
         """A scalar dataset that holds text."""
         dataset = self._dataset(parent, name)

@@ -7,7 +7,7 @@ import h5py
 
 from ..check import check
 from ..graph import DTYPES, Accumulator, Graph, ModelError, Node, Quantization, Tensor
-from .h5_objects import REMEDY, Reader, names, read_bytes
+from .h5_objects import Reader, names, read_bytes
 
 FORMAT = "npusim graph"
 
@@ -51,20 +51,13 @@ def _graph_1(reader: Reader, file: h5py.File) -> Graph:
         name=reader.text(file, "name"),
         tensors=tuple(_tensor(reader, g) for g in reader.children(reader.group(file, "tensors"))),
         nodes=tuple(_node(reader, g) for g in reader.children(reader.group(file, "nodes"))),
-        inputs=_indices(reader, file, "inputs"),
-        outputs=_indices(reader, file, "outputs"),
+        inputs=reader.indices(file, "inputs"),
+        outputs=reader.indices(file, "outputs"),
         profile=reader.text(file, "profile"),
         accumulator=accumulator,
         layout=reader.text(file, "layout"),
         provenance={key: reader.string(provenance, key) for key in names(provenance)},
     )
-
-
-def _indices(reader: Reader, file: h5py.File, name: str) -> tuple[int, ...]:
-    values = reader.array(file, name, "int64")
-    if values.ndim != 1:
-        raise ModelError(f"/{name}: must be a list, got {values.shape}; {REMEDY}")
-    return tuple(values.tolist())
 
 
 def _tensor(reader: Reader, group: h5py.Group) -> Tensor:

@@ -132,8 +132,8 @@ def _read(reader: Reader, file: h5py.File) -> Golden:
         provenance=_texts(reader, file, "provenance"),
         tensors=tensors,
         nodes=tuple(_node(reader, g) for g in reader.children(reader.group(file, "nodes"))),
-        inputs=_indices(reader, file, "inputs"),
-        outputs=_indices(reader, file, "outputs"),
+        inputs=reader.indices(file, "inputs"),
+        outputs=reader.indices(file, "outputs"),
     )
     _check_wiring(golden)
     return golden
@@ -142,13 +142,6 @@ def _read(reader: Reader, file: h5py.File) -> Golden:
 def _texts(reader: Reader, file: h5py.File, name: str) -> Mapping[str, str]:
     group = reader.group(file, name)
     return {key: reader.string(group, key) for key in names(group)}
-
-
-def _indices(reader: Reader, file: h5py.File, name: str) -> tuple[int, ...]:
-    values = reader.array(file, name, "int64")
-    if values.ndim != 1:
-        raise ModelError(f"/{name}: must be a list, got {values.shape}; {REMEDY}")
-    return tuple(values.tolist())
 
 
 def _tensor(reader: Reader, group: h5py.Group) -> RecordedTensor:

@@ -185,7 +185,7 @@ def test_schedule_that_c_does_not_have_is_refused_before_the_first_step(tmp_path
         zo.train(session, task.train, task.validation, scheduler=zo.CostAware(2), batch=8,
                  checkpoint=tmp_path / "run.zor")  # fmt: skip
     assert str(error.value) == (
-        "run state: schedule must be QScheduler, Gate, Constant or Declared, got CostAware"
+        "run state: schedule must be QScheduler, Gate, Constant or Declared in C, got CostAware"
     )
     assert not (tmp_path / "run.zor").exists()
 

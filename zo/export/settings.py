@@ -6,11 +6,12 @@ import numpy as np
 
 from npusim.export.model import Model
 
-from ..declared import Constant, Declared
+from ..declared import Declared
 from ..gate import Gate
 from ..loss import CrossEntropy, log_table
 from ..options import BY_FUNCTION, name_of
 from ..run import Run
+from ..run_state import require_twin
 from ..schedule import QScheduler, Schedule
 from .network import Network, source_fields
 from .tensors import Fields, Parts
@@ -31,11 +32,7 @@ def require_twins(run: Run) -> None:
         choice = getattr(run.options.method, what)
         if callable(choice):
             raise ValueError(f"export: {what} must be one of zo's in C, got {name_of(choice)}")
-    if not isinstance(run.scheduler, QScheduler | Constant | Declared | Gate):
-        name = type(run.scheduler).__name__
-        raise ValueError(
-            f"export: schedule must be QScheduler, Gate, Constant or Declared in C, got {name}"
-        )
+    require_twin(run.scheduler, "export")
     if run.train.originals != len(run.train):
         raise ValueError("export: training images must be originals in C, got augmented ones")
 

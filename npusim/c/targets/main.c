@@ -10,6 +10,7 @@
 #include "@NAME@.h"
 #include "constants.h"
 #include "host.h"
+#include "report.h"
 #include "self_test.h"
 
 struct port {
@@ -58,22 +59,9 @@ static uint32_t differences(const int8_t *expected)
     return count;
 }
 
-/* Whether the constants are those that were exported; reports each that is not. */
-static int constants_are_right(void)
-{
-    const struct npu_constant *wrong = npu_differing_constant(self_test_constants);
-    const int right = wrong == NULL;
-    for (; wrong != NULL; wrong = npu_differing_constant(wrong + 1)) {
-        host_print("self-test: constant ");
-        host_print(wrong->name);
-        host_print(" differs\n");
-    }
-    return right;
-}
-
 static int self_test(void)
 {
-    const int right = constants_are_right();
+    const int right = report_constants(self_test_constants);
     uint32_t wrong = 0;
     for (size_t test = 0; test < SELF_TESTS; test++) {
         const int8_t *input = self_test_inputs[test];

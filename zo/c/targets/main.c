@@ -9,6 +9,7 @@
 #include "@NAME@_training.h"
 #include "constants.h"
 #include "host.h"
+#include "report.h"
 #include "run_state.h"
 #include "self_test.h"
 
@@ -83,22 +84,9 @@ static int fail(const char *what, const char *name)
     return 2;
 }
 
-/* Whether the constants are those that were exported; reports each that is not. */
-static int constants_are_right(void)
-{
-    const struct npu_constant *wrong = npu_differing_constant(self_test_constants);
-    const int right = wrong == NULL;
-    for (; wrong != NULL; wrong = npu_differing_constant(wrong + 1)) {
-        host_print("self-test: constant ");
-        host_print(wrong->name);
-        host_print(" differs\n");
-    }
-    return right;
-}
-
 static int self_test(void)
 {
-    const int right = constants_are_right(); /* before training changes them */
+    const int right = report_constants(self_test_constants); /* before training changes them */
     struct zo_run *run = &@NAME@_training;
     run->hooks.on_epoch = check_epoch;
     run->hooks.on_step = check_step;
