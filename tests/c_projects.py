@@ -167,11 +167,12 @@ def _compile(target: Target, sources: Sequence[Path], folder: Path) -> Path:
     folders = [c_sources()[0].parent, FOLDER, BOARD]
     command = [target.compiler, *RULES, *target.options, *(f"-I{path}" for path in folders)]
     if target.kind == "m55":
-        start = [BOARD / "startup.c", BOARD / "semihost.c", FOLDER / "constants.c"]
+        start = [BOARD / "startup.c", BOARD / "semihost.c"]
         command += ["-T", str(BOARD / "an547.ld"), "-nostartfiles", "-Wl,--gc-sections",
                     "-fno-tree-vectorize"]  # fmt: skip
     else:
-        start = [FOLDER / "host" / "stdio.c", FOLDER / "constants.c"]
+        start = [FOLDER / "host" / "stdio.c"]
+    start += [FOLDER / "constants.c", FOLDER / "report.c"]
     output = folder / "fleet"
     command += [*map(str, (*sources, *kernels, *start)), "-o", str(output)]
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
