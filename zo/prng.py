@@ -84,12 +84,23 @@ def sign_tile(stream: Stream, sample: int, first: int, n: int) -> NDArray[np.int
 
 
 def sign_block(stream: Stream, sample: int, q: int, n: int) -> NDArray[np.int8]:
-    """Signs (q, n) of the samples sample .. sample+q-1, for products with a matrix of signs."""
+    """Signs (q, n) of the samples sample .. sample+q-1."""
+    return unpacked(sign_bits(stream, sample, q, n), n)
+
+
+def sign_bits(stream: Stream, sample: int, q: int, n: int) -> NDArray[np.uint64]:
+    """The same as bits, uint64 (q, ceil(n/64)): bit n mod 64 of word n div 64, 1 for z = +1."""
     check_range("last sample", sample + max(q, 1) - 1, 1 << 32)
     check_range("last weight", max(n, 1) - 1, 128 << 32)
-    z = np.empty((q, n), np.int8)
-    fill_sign_block(stream, sample, z)
-    return z
+    bits = np.empty((q, (n + 63) // 64), np.uint64)
+    fill_sign_bits(stream, sample, bits)
+    return bits
+
+
+def unpacked(bits: NDArray[np.uint64], n: int) -> NDArray[np.int8]:
+    """The first n signs (q, n) of bits (q, ceil(n/64)), new."""
+    flat = np.unpackbits(bits.astype("<u8").view(np.uint8), axis=1, count=n, bitorder="little")
+    return 2 * flat.view(np.int8) - 1
 
 
 def random_words(stream: Stream, sample: int, first: int, n: int) -> NDArray[np.uint32]:
@@ -176,10 +187,12 @@ def walsh_word(row: int, index: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 @twin
-def fill_sign_block(stream: Stream, sample: int, z: NDArray[np.int8]) -> None:
-    """Fill z (q, n), row i with the signs of sample + i."""
-    for i, row in enumerate(z):
-        fill_signs(stream, sample + i, 0, row)
+def fill_sign_bits(stream: Stream, sample: int, bits: NDArray[np.uint64]) -> None:
+    """Fill bits (q, words), row i with the signs of sample + i; the last word's too."""
+    z = np.empty(64 * bits.shape[1], np.int8)
+    for i, row in enumerate(bits):
+        fill_signs(stream, sample + i, 0, z)
+        row[:] = np.packbits(z > 0, bitorder="little").view("<u8")
 
 
 @twin

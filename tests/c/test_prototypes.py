@@ -28,7 +28,7 @@ C_ONLY = {
     "zo_train", "zo_train_epoch", "zo_product_exceeds", "zo_sign_words",
 }  # fmt: skip
 # NumPy functions with no namesake: inside zo_shuffle, and for the matrix of signs of a laptop
-PYTHON_ONLY = {"swap_down", "fill_sign_block"}
+PYTHON_ONLY = {"swap_down", "fill_sign_bits"}
 # text for messages, and what only watches
 PYTHON_PARAMETERS = {"where", "progress", "seconds"}
 # C is narrower where the range allows it

@@ -96,6 +96,16 @@ def test_blocks_are_stacked_samples():
         np.testing.assert_array_equal(row, prng.signs(5, 4, 2 + i, 3, 333))
 
 
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 333])
+def test_bits_are_the_signs(n):
+    bits = prng.sign_bits(prng.sign_stream(5, 4, 3), 2, 3, n)
+
+    assert bits.shape == (3, -(-n // 64))
+    for i, row in enumerate(bits.tolist()):
+        z = naive.signs(5, 4, 2 + i, 3, 64 * len(row))
+        assert [2 * (row[j // 64] >> j % 64 & 1) - 1 for j in range(64 * len(row))] == z
+
+
 def test_signs_do_not_depend_on_order():
     calls = [(seed, step, sample, tensor) for seed in (0, 2**40) for step in (0, 3)
              for sample in (0, 1) for tensor in (0, 2)]  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 
 from npusim.jit import jit
 
-from .prng import sign_words
+from .prng import sign_pair, sign_words
 
 
 @jit
@@ -18,24 +18,24 @@ def accumulate_signs(gradient, c, stream, sample, first):
     end = first + gradient.size
     for block in range(first // 128, (end + 127) // 128):
         for i in range(c.size):
-            four = sign_words(stream, sample + i, block)
-            for j in range(4):
-                start = 128 * block + 32 * j
-                low, high = max(first, start), min(end, start + 32)
+            pair = sign_pair(stream, sample + i, block)
+            for j in range(2):
+                start = 128 * block + 64 * j
+                low, high = max(first, start), min(end, start + 64)
                 if low < high:
                     tile = gradient[low - first : high - first]
-                    add_where_set(tile, 2 * c[i], four[j] >> (low - start))
+                    add_where_set(tile, 2 * c[i], pair[j] >> np.uint64(low - start))
 
 
 @jit
 def add_where_set(tile, value, word):
     """tile[bit] += value where the word's bit is 1."""
-    if tile.size == 32:
-        for bit in range(32):
-            tile[bit] += value & -((word >> bit) & 1)
+    if tile.size == 64:
+        for bit in range(64):
+            tile[bit] += value & -np.int64((word >> np.uint64(bit)) & np.uint64(1))
     else:
         for bit in range(tile.size):
-            tile[bit] += value & -((word >> bit) & 1)
+            tile[bit] += value & -np.int64((word >> np.uint64(bit)) & np.uint64(1))
 
 
 @jit

@@ -78,9 +78,22 @@ def fill_signs(stream, sample, first, z):
 
 
 @jit
-def fill_sign_block(stream, sample, z):
-    for i in range(z.shape[0]):
-        fill_signs(stream, sample + i, 0, z[i])
+def fill_sign_bits(stream, sample, bits):
+    for i in range(bits.shape[0]):
+        row = bits[i]
+        for block in range((row.size + 1) // 2):
+            low, high = sign_pair(stream, sample + i, block)
+            row[2 * block] = low
+            if 2 * block + 1 < row.size:
+                row[2 * block + 1] = high
+
+
+@jit
+def sign_pair(stream, sample, block):
+    """What `sign_words` gives, as two words of 64 bits."""
+    c0, c1, c2, c3 = sign_words(stream, sample, block)
+    low = np.uint64(c0) | np.uint64(c1) << HALF
+    return low, np.uint64(c2) | np.uint64(c3) << HALF
 
 
 @jit
