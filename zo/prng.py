@@ -99,8 +99,11 @@ def sign_bits(stream: Stream, sample: int, q: int, n: int) -> NDArray[np.uint64]
 
 def unpacked(bits: NDArray[np.uint64], n: int) -> NDArray[np.int8]:
     """The first n signs (q, n) of bits (q, ceil(n/64)), new."""
-    flat = np.unpackbits(bits.astype("<u8").view(np.uint8), axis=1, count=n, bitorder="little")
-    return 2 * flat.view(np.int8) - 1
+    flat = np.unpackbits(bits.astype("<u8").view(np.uint8).reshape(-1), bitorder="little")
+    z = flat.view(np.int8).reshape(len(bits), -1)
+    z += z  # in place: a new array for each step takes ten times as long
+    z -= 1
+    return z[:, :n]
 
 
 def random_words(stream: Stream, sample: int, first: int, n: int) -> NDArray[np.uint32]:

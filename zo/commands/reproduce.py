@@ -125,11 +125,12 @@ examples:
 
 def _print(experiment: Experiment, rows: Sequence[Row], folder: Path) -> None:
     table = Table(title=f"{experiment.name}: {experiment.title}", title_justify="left")
-    for name in ("", "validation %", "test %", "forwards", "paper %"):
+    paper = any(row.paper is not None for row in rows)
+    for name in ("", "validation %", "test %", "forwards", *["paper %"] * paper):
         table.add_column(name, justify="right" if name else "left")
     for row in rows:
-        test, paper = ("" if value is None else f"{value:.1f}" for value in (row.test, row.paper))
+        test, known = ("" if value is None else f"{value:.1f}" for value in (row.test, row.paper))
         table.add_row(row.label, f"{row.final:.1f} ± {row.deviation:.1f}", test,
-                      f"{row.forwards:,.0f}", paper)  # fmt: skip
+                      f"{row.forwards:,.0f}", *[known] * paper)  # fmt: skip
     Console().print(table)
     print(f"written {folder / experiment.name}.csv, .md, .png")

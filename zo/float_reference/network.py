@@ -52,6 +52,16 @@ class FloatNetwork:
             assert data is not None, name
             self.constants[name] = data.copy()
 
+    @property
+    def head_input(self) -> int | None:
+        """The features that logits are one product with; None where more changes or follows."""
+        behind = self.graph.nodes[self._first :]
+        if len(behind) != 1 or behind[0].op != "fully_connected":
+            return None
+        x, weights = behind[0].inputs[:2]
+        alone = list(self._changing.values()) == [weights]
+        return x if alone and behind[0].attributes["activation"] == "none" else None
+
     def prefix(self, images: NDArray[np.int8]) -> Values:
         """What the nodes before the first changing one give for images as codes (N, ...)."""
         values = {self.graph.inputs[0]: made_real(images, self._codes)}

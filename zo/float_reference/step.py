@@ -41,11 +41,16 @@ class FloatCrossEntropy:
 
     def nats(self, logits: NDArray[Any], labels: NDArray[np.int64]) -> float:
         """Summed over the batch."""
+        return float(self.each(logits[np.newaxis], labels)[0])
+
+    def each(self, logits: NDArray[Any], labels: NDArray[np.int64]) -> Wide:
+        """The same of several batches with these labels, (S, B, C) -> (S,)."""
         check_labels(labels, self.classes)
         x = logits.astype(np.float64)
-        x -= x.max(axis=1, keepdims=True)
-        picked = x[np.arange(labels.size), labels]
-        return float((np.log(np.exp(x).sum(axis=1)) - picked).sum())
+        x -= x.max(axis=2, keepdims=True)
+        picked = x[:, np.arange(labels.size), labels]
+        losses: Wide = (np.log(np.exp(x).sum(axis=2)) - picked).sum(axis=1)
+        return losses
 
     def __call__(self, outputs: NDArray[Any], labels: NDArray[np.int64]) -> int:
         return round(self.nats(outputs, labels) * ONE_NAT)
@@ -111,7 +116,10 @@ class FloatSource:
     def batch(self, rows: NDArray[np.int64]) -> Batch:
         """The batch of these images; its logits are float32."""
         prefix = {i: x[rows] for i, x in self._prefix.items()}
-        return Batch(self._source.labels(rows), lambda: Outputs(self._network.logits(prefix), None))
+        head = self._network.head_input
+        features = None if head is None else prefix[head].reshape(len(rows), -1)
+        return Batch(self._source.labels(rows),
+                     lambda: Outputs(self._network.logits(prefix), None), features)  # fmt: skip
 
 
 @dataclass
@@ -138,10 +146,13 @@ class FloatStep:
 
         base = now()
         signs = [sign_block(draw.stream(f.t), 0, draw.q, f.codes.size) for f in self.tensors]
-        losses = np.array([self._losses(signs, i, now) for i in range(draw.q)])
+        if batch.features is not None:
+            losses = self._head_losses(batch, batch.features, signs[0])
+        else:
+            losses = np.array([self._losses(signs, i, now) for i in range(draw.q)])
         c = coefficients(self.estimator, base, losses, len(batch.labels))
         for f, z in zip(self.tensors, signs, strict=True):
-            gradient = c @ z.astype(np.float64) / (len(batch.labels) * f.t.k)
+            gradient = c.astype(np.float32) @ z.astype(np.float32) / (len(batch.labels) * f.t.k)
             f.update(gradient, self.rates[f.t.name], draw)
             self.network.constants[f.t.name] = f.real(f.codes)
         return round(base * ONE_NAT)
@@ -157,6 +168,18 @@ class FloatStep:
                 self.network.constants[f.t.name] = f.real(moved)
             found[side] = now()
         return found[0], found[1]
+
+    def _head_losses(self, batch: Batch, x: NDArray[Any], signs: NDArray[np.int8]) -> Wide:
+        """The same of every sample, (q, 2), where a head is all there is: x*W + k*x*z."""
+        (f,) = self.tensors
+        logits = batch.forward().logits
+        z = signs.astype(np.float32).reshape(-1, x.shape[1])
+        steps = (x @ z.T).reshape(len(x), len(signs), -1).transpose(1, 0, 2)
+        steps *= np.float32(f.t.k) * np.array(f.t.scales, np.float32)
+        both = [self.loss.each(logits + steps, batch.labels)]
+        if self.estimator == "central":
+            both.append(self.loss.each(logits - steps, batch.labels))
+        return np.stack([both[0], both[-1]], axis=1)
 
 
 def coefficients(estimator: str, base: float, losses: Wide, images: int) -> Wide:

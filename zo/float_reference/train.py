@@ -3,13 +3,17 @@
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
+
 from npusim import Graph, Session
 from npusim.head import until_logits
 
 from ..batch import Source
 from ..data import Examples, as_dataset
+from ..evaluate import Evaluation, evaluate
 from ..evidence import Watcher
 from ..history import Epoch, best_accuracy, final_accuracy
+from ..loss import Loss
 from ..options import Method, Options, choose, name_of
 from ..prepare import prepare
 from ..schedule import Schedule
@@ -25,13 +29,18 @@ class FloatResult:
 
     history   one entry per epoch, the first before training; losses are rounded to 2^-16 nat, and
               costs are those of the int8 run
-    graph     the trained float network, which `npusim.floats.run` executes
+    network   the trained one
     stopped   as in `Result`
     """
 
     history: tuple[Epoch, ...]
-    graph: Graph
+    network: FloatNetwork
     stopped: str
+
+    @property
+    def graph(self) -> Graph:
+        """The trained float network, which `npusim.floats.run` executes."""
+        return self.network.trained()
 
     @property
     def accuracy(self) -> float:
@@ -47,6 +56,12 @@ class FloatResult:
     def best(self) -> float:
         """The highest accuracy of any epoch."""
         return best_accuracy(self.history)
+
+    def evaluate(self, source: Source) -> Evaluation:
+        """Accuracy and loss of the trained network; images as codes, of a session of its graph."""
+        classes = self.network.logits(self.network.prefix(source.images(np.arange(1)))).shape[1]
+        inside = cast(Source, FloatSource(source, self.network))
+        return evaluate(inside, cast(Loss, FloatCrossEntropy(classes)))
 
 
 def train_float32(
@@ -87,7 +102,7 @@ def train_float32(
     run.start()
     tell(run)
     stopped = run_epochs(run, None)
-    return FloatResult(tuple(run.history), network.trained(), stopped)
+    return FloatResult(tuple(run.history), network, stopped)
 
 
 def _check(options: Options, scheduler: Schedule | None) -> None:

@@ -19,6 +19,7 @@ FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 PAIRS, QUADS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 NIBBLES, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 TOP_BYTE, WORD = np.uint64(56), np.uint64(64)
+BYTE, TOP_BITS = np.uint64(0xFF), np.uint64(0x8080808080808080)
 SWAPS = ((np.uint64(7), np.uint64(0x00AA00AA00AA00AA)),
          (np.uint64(14), np.uint64(0x0000CCCC0000CCCC)),
          (np.uint64(28), np.uint64(0x00000000F0F0F0F0)))  # fmt: skip
@@ -46,11 +47,15 @@ def sampled_logits(x, zero_point, acc, bits, k, r, out):
     for word in range(words):
         for m in range(ones.size):
             ones[m] += np.int64(count(rows[word, m]))
-    planes = np.empty((words, 8), np.uint64)
+    codes, planes = np.full(64 * words, -128, np.int8), np.empty((words, 8), np.uint64)
     sums = np.empty(samples * classes, np.int64)
     total = np.empty(classes, np.int32)
     for b in range(x.shape[0]):
-        deviations = bit_planes(x[b], planes) - features * (zero_point + 128)
+        deviations = np.int64(0)
+        for i in range(features):
+            codes[i] = x[b, i]
+            deviations += x[b, i] - zero_point
+        bit_planes(codes, planes)
         count_products(planes, rows, sums)
         for sample in range(samples):
             for c in range(classes):
@@ -79,23 +84,26 @@ def sign_rows(bits, features, classes, rows):
 
 
 @jit
-def bit_planes(x, planes):
-    """planes (W, 8): bit i of word w of plane p is bit p of u[64*w + i]; returns the sum of u."""
-    total = np.int64(0)
+def bit_planes(codes, planes):
+    """planes (W, 8): bit i of word w of plane p is bit p of u[64*w + i].
+
+    codes   x int8 (64*W,), -128 behind its end
+    """
+    eights = codes.view(np.uint64)
     for word in range(planes.shape[0]):
-        for p in range(8):
-            planes[word, p] = np.uint64(0)
-        for start in range(64 * word, min(64 * word + 64, x.size), 8):
-            eight = np.uint64(0)
-            for i in range(start, min(start + 8, x.size)):
-                code = np.int64(x[i]) + 128
-                total += code
-                eight |= np.uint64(code) << np.uint64(8 * (i - start))
-            eight = turned(eight)
-            for p in range(8):
-                byte = (eight >> np.uint64(8 * p)) & np.uint64(0xFF)
-                planes[word, p] |= byte << np.uint64(start - 64 * word)
-    return total
+        p0 = p1 = p2 = p3 = p4 = p5 = p6 = p7 = np.uint64(0)
+        for i in range(8):
+            square, place = turned(eights[8 * word + i] ^ TOP_BITS), np.uint64(8 * i)
+            p0 |= (square & BYTE) << place
+            p1 |= ((square >> np.uint64(8)) & BYTE) << place
+            p2 |= ((square >> np.uint64(16)) & BYTE) << place
+            p3 |= ((square >> np.uint64(24)) & BYTE) << place
+            p4 |= ((square >> np.uint64(32)) & BYTE) << place
+            p5 |= ((square >> np.uint64(40)) & BYTE) << place
+            p6 |= ((square >> np.uint64(48)) & BYTE) << place
+            p7 |= (square >> np.uint64(56)) << place
+        for p, plane in enumerate((p0, p1, p2, p3, p4, p5, p6, p7)):
+            planes[word, p] = plane
 
 
 @jit

@@ -27,6 +27,7 @@ SPLIT_EPOCH = 2**32 - 2
 """Parts are drawn by the shuffle of an epoch that no training run reaches."""
 SHARES = (70, 10)
 """Per cent of the images that train and that validate; the rest is the test."""
+TEST_SEED = 0
 WEIGHTS_STREAM, BIAS_STREAM = 1, 2
 
 
@@ -99,15 +100,21 @@ def _body(graph: Graph) -> Graph:
 
 
 def split_rows(bank: Bank, seed: int) -> tuple[NDArray[np.int64], ...]:
-    """Rows that train, that validate, and that test, drawn by the seed."""
+    """Rows that train, that validate, and that test."""
     return split_parts(len(bank.labels), seed)
 
 
 def split_parts(count: int, seed: int) -> tuple[NDArray[np.int64], ...]:
-    """The same of so many images."""
-    order = shuffle(seed, SPLIT_EPOCH, count)
-    ends = [count * sum(SHARES[: i + 1]) // 100 for i in range(len(SHARES))]
-    return tuple(np.split(order, ends))
+    """The same of so many images; the seed draws what trains and what validates.
+
+    The test is the same for every seed, so that what one seed chose, a learning rate say, has not
+    seen the test images of another.
+    """
+    training, validation = SHARES
+    fixed = shuffle(TEST_SEED, SPLIT_EPOCH, count)
+    rest, test = np.split(fixed, [count * (training + validation) // 100])
+    order = rest[shuffle(seed, SPLIT_EPOCH, len(rest))]
+    return (*np.split(order, [count * training // 100]), test)
 
 
 def images(bank: Bank, rows: NDArray[np.int64], variants: bool = False) -> Dataset:

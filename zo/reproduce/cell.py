@@ -14,7 +14,7 @@ from ..gate import Gate
 from ..history import Epoch, final_accuracy, from_plain, to_plain
 from ..schedule import QScheduler, Schedule
 
-VERSION = 1
+VERSION = 2
 """Of the code that runs cells; another one makes outcomes anew."""
 
 
@@ -58,8 +58,6 @@ class Cell:
     def key(self, bank: str) -> str:
         """Names the cell's outcome on a bank of this digest; the label does not count."""
         plain = {k: v for k, v in asdict(self).items() if k != "label"}
-        if not self.unknowns:  # outcomes that were kept before there were any stay found
-            del plain["unknowns"]
         return content_hash("cell", json.dumps(plain, sort_keys=True), bank, VERSION)
 
 
@@ -68,8 +66,8 @@ class Outcome:
     """What a cell came to.
 
     history   epoch by epoch, accuracies of the validation images
-    test      images of the test set classified right, of all, with the last weights; None where
-              that was not measured, as of float runs
+    test      images of the test set classified right, of all, with the last weights; None of a
+              history that was cut before them
     seconds   of the whole cell; the only number that is not reproducible
     """
 

@@ -15,6 +15,7 @@ from npusim.neural_art.stored import read
 
 from ..batch import Source
 from ..classifier import find_classifier
+from ..data import Dataset
 from ..evaluate import Evaluation, evaluate
 from ..float_reference import train_float32
 from ..loss import cross_entropy_loss
@@ -53,12 +54,13 @@ def run_cell(cell: Cell, bank: Bank) -> Outcome:
     options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed,
                       stop_after=cell.stop_after, method=_method(cell, start))  # fmt: skip
     if cell.numbers == "float32":
-        history = train_float32(session, parts[0], parts[1], scheduler=schedule_of(cell),
-                                options=options).history  # fmt: skip
-        return Outcome(history, None, time.perf_counter() - begin)
-    result = train(session, parts[0], parts[1], scheduler=schedule_of(cell), options=options)
-    found = _evaluation(result.graph, bank, start.rows[2])
-    return Outcome(result.history, (found.correct, found.total), time.perf_counter() - begin)
+        real = train_float32(session, parts[0], parts[1], scheduler=schedule_of(cell),
+                             options=options)  # fmt: skip
+        history, found = real.history, real.evaluate(_source(session, parts[2]))
+    else:
+        result = train(session, parts[0], parts[1], scheduler=schedule_of(cell), options=options)
+        history, found = result.history, _evaluation(result.graph, parts[2])
+    return Outcome(history, (found.correct, found.total), time.perf_counter() - begin)
 
 
 @lru_cache(maxsize=8)
@@ -92,8 +94,11 @@ def _method(cell: Cell, start: Start) -> Method:
     return Method(**{"lr": lr, **cell.method})
 
 
-def _evaluation(graph: Graph, bank: Bank, rows: NDArray[np.int64]) -> Evaluation:
+def _evaluation(graph: Graph, dataset: Dataset) -> Evaluation:
     head = find_classifier(graph)
     loss = cross_entropy_loss(head.scale, head.classes, head.logits)
-    source = Source(Session(graph, threads=1), images(bank, rows), head, Reuse(prefix=False))
-    return evaluate(source, loss)
+    return evaluate(_source(Session(graph, threads=1), dataset), loss)
+
+
+def _source(session: Session, dataset: Dataset) -> Source:
+    return Source(session, dataset, find_classifier(session.graph), Reuse(prefix=False))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from ..default_rates import HEAD_RATE
+from ..default_rates import EXACT_HEAD_RATE, HEAD_RATE
 from .cell import Cell, schedule_of
 from .experiment import Experiment, Plan
 
@@ -15,6 +15,10 @@ SIGN_SPACE = (1e-6, 1e-2)
 """Signs of loss differences, in place of the differences, want rates of another size."""
 OWN_FIELDS = ("method", "numbers", "profile", "headroom", "delta", "batch", "augment")
 """Fields of a cell that make another method; its schedule, samples and length do not."""
+
+
+ALL_ROWS = "all rows"
+"""Name of the only method of an experiment."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +62,16 @@ def families_of(cells: Sequence[Cell]) -> list[Family]:
         plain = {name: getattr(cell, name) for name in OWN_FIELDS}
         groups.setdefault(json.dumps(plain, sort_keys=True), []).append(cell)
     alone = len(groups) == 1
-    return [_family("all rows" if alone else _shared_name(rows), rows) for rows in groups.values()]
+    return [_family(ALL_ROWS if alone else _shared_name(rows), rows) for rows in groups.values()]
 
 
 def _family(name: str, rows: Sequence[Cell]) -> Family:
     method, rates = rows[0].method, {cell.rate for cell in rows}
-    per_sample = method.get("lr_scaling", "linear") == "linear" and rates == {None}
+    exact = bool(method.get("exact_head"))
+    per_sample = method.get("lr_scaling", "linear") == "linear" and rates == {None} and not exact
     own = None if len(rates) > 1 else rates.pop()
-    if own is None and per_sample and method.get("estimator") != "sign":
-        own = HEAD_RATE
+    if own is None and method.get("estimator") != "sign":
+        own = EXACT_HEAD_RATE if exact else HEAD_RATE if per_sample else None
     return Family(name, tuple(rows), per_sample, own)
 
 

@@ -84,8 +84,8 @@ def _markdown(search: Search, found: Sequence[Found], notes: Sequence[str]) -> I
         "the first trial, which is the rate without a search, where a method has one rate so."
     )
     yield (
-        f"* Seed {search.seed} draws the split and the trials. Its test images judged none; "
-        "those of another seed share images with the validation here."
+        f"* Seed {search.seed} draws the split and the trials. Test images, the same for every "
+        "seed, judged none."
     )
     yield from (f"* {note}" for note in notes)
 

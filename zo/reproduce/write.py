@@ -10,9 +10,9 @@ from typing import IO
 from npusim.plurals import counted
 
 from ..atomic import replace_file
-from ..history import Epoch
 from ..plots import Panel, draw, to_png
 from .experiment import Experiment, Plan, Results, Row, rows_of
+from .families import ALL_ROWS, families_of
 
 COLUMNS = ("row", "schedule", "q", "seed", "epoch", "accuracy", "forwards", "macs", "seconds")
 MOST_CURVES = 6
@@ -109,9 +109,17 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _picture(experiment: Experiment, results: Results) -> bytes:
-    """Curves of the first seed, at most MOST_CURVES."""
-    curves: dict[str, Sequence[Epoch]] = {}
-    for cell, outcome in results:
-        if cell.seed == 0 and len(curves) < MOST_CURVES:
-            curves[cell.label] = outcome.history
-    return to_png(draw([Panel(experiment.title, curves, {})]))
+    """Curves of the first seed, a panel for each method, at most MOST_CURVES in each."""
+    first = {cell.label: (cell, outcome) for cell, outcome in results if cell.seed == 0}
+    panels = []
+    for family in families_of([cell for cell, _ in first.values()]):
+        shown = {_short(cell.label, family.name): first[cell.label][1].history
+                 for cell in family.cells[:MOST_CURVES]}  # fmt: skip
+        title = experiment.title if family.name == ALL_ROWS else family.name
+        panels.append(Panel(title, shown, {}))
+    return to_png(draw(panels))
+
+
+def _short(label: str, method: str) -> str:
+    """The row's name within its method."""
+    return label.removeprefix(f"{method}, ")

@@ -2,7 +2,7 @@
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .runs import EQUAL, fixed, of_equal_forwards
+from .runs import EQUAL, EXACT, exact_head, fixed, of_equal_forwards
 
 QS = (8, 64)
 
@@ -18,7 +18,7 @@ def _cells(plan: Plan) -> list[Cell]:
         length = of_equal_forwards(plan, 2 * half)
         cells.append(fixed(half, length, f"central, q = {half}", stop_after=0,
                            method={"estimator": "central"}))  # fmt: skip
-    return cells
+    return [*cells, exact_head(plan, stop_after=0)]
 
 
 EXPERIMENTS = (
@@ -28,6 +28,6 @@ EXPERIMENTS = (
         "Is a difference of two perturbed losses worth its second forward?",
         _cells,
         baseline="one_sided, q = 64",
-        differs=(EQUAL,),
+        differs=(EQUAL, EXACT),
     ),
 )

@@ -14,10 +14,18 @@ AN_EPOCH = 1000
 """Forwards of a batch for each epoch of the plan, where runs are of equal forwards."""
 EQUAL = f"{AN_EPOCH:,} forwards of a batch for each epoch asked for, whatever q is."
 
+EXACT = "The exact head takes the epochs asked for, one forward a step, and its rate falls."
+"""Of experiments at equal forwards, where it takes fewer."""
+
 
 def fixed(q: int, plan: Plan, label: str = "", **changes: Any) -> Cell:
     """A run with one q."""
     return Cell(label or f"q = {q}", "constant", {"q": q}, epochs=plan.epochs, **changes)
+
+
+def exact_head(plan: Plan, label: str = "exact head", **changes: Any) -> Cell:
+    """The head by its exact gradient, one forward a step: what zeroth order is measured against."""
+    return Cell(label, "constant", {"q": 1}, {"exact_head": True}, epochs=plan.epochs, **changes)
 
 
 def scheduler(plan: Plan, label: str = "QScheduler", **changes: Any) -> Cell:

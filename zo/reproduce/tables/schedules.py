@@ -4,7 +4,7 @@ from typing import Any
 
 from ..cell import Cell
 from ..experiment import Experiment, Plan
-from .runs import CONSTANT, scheduler
+from .runs import CONSTANT, EXACT, exact_head, scheduler
 
 
 def _cells(plan: Plan) -> list[Cell]:
@@ -23,6 +23,7 @@ def _cells(plan: Plan) -> list[Cell]:
         Cell("signal of coefficients", "gate", {"measure": "coefficients", **ends}, **same),
         Cell("dead zone", "gate", {"measure": "dead_zone", **ends}, **same),
         Cell("cost_aware", "cost_aware", ends, **same),
+        exact_head(plan, stop_after=0),
     ]
 
 
@@ -43,7 +44,7 @@ EXPERIMENTS = (
         "Does it matter how q is chosen, if every way may take the same number of forwards?",
         _cells,
         baseline="constant 32",
-        differs=("The rate follows q and does not fall with the epochs.",),
+        differs=("The rate follows q and does not fall with the epochs.", EXACT),
         forwards=forwards_of,
     ),
 )
