@@ -10,7 +10,7 @@ from pathlib import Path
 from pages import markdown, rewrite
 
 from zo.reproduce.experiment import Experiment, Plan
-from zo.reproduce.families import families_of
+from zo.reproduce.families import methods
 from zo.reproduce.tables import EXPERIMENTS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "experiments.md"
@@ -23,7 +23,7 @@ def tables() -> str:
     for e in sorted(EXPERIMENTS.values(), key=_order):
         cells = e.cells(Plan())
         rows.append((f"`{e.name}`", e.title, e.question, str(len(cells)),
-                     str(len(families_of(cells)))))  # fmt: skip
+                     str(len(methods(e, Plan())))))  # fmt: skip
     return markdown(head, rows)
 
 

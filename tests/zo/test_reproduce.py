@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from zo.reproduce import execute, spread
 from zo.reproduce.bank import head_graph, make_bank, split_rows
 from zo.reproduce.cell import Cell, Outcome, schedule_of
 from zo.reproduce.execute import run_cell
-from zo.reproduce.experiment import Experiment, Plan, interval, rows_of
+from zo.reproduce.experiment import Experiment, Limit, Plan, interval, rows_of
 from zo.reproduce.store import Store
 from zo.reproduce.tables import EXPERIMENTS
 from zo.reproduce.write import write
@@ -155,7 +155,7 @@ def test_rows_are_means_over_seeds_and_differences_are_paired():
 
 
 def test_histories_are_cut_at_equal_forwards():
-    experiment = Experiment("X", "x", "?", lambda plan: [], forwards=lambda plan: 250)
+    experiment = Experiment("X", "x", "?", lambda plan: [], limit=lambda plan: Limit(250))
     results = [(Cell("a"), Outcome(history([0.1, 0.2, 0.3, 0.9]), (9, 10), 1.0))]
     (row,) = rows_of(experiment, Plan(), results)
     assert (row.final, row.test, row.forwards) == (pytest.approx(25), None, 200)
@@ -237,3 +237,24 @@ def dying(path):
         return run_cell(cell, bank)
 
     return run
+
+
+def test_a_limit_counts_what_steps_cost_besides_their_forwards():
+    whole, cut = history([0.1, 0.2, 0.3]), Limit(600, per_step=20)  # 100 forwards, 10 steps
+    assert [cut.holds(epoch, 10) for epoch in whole] == [True, True, True]
+    assert [Limit(599, 20).holds(epoch, 10) for epoch in whole] == [True, True, False]
+    assert [Limit(200).holds(epoch, 10) for epoch in whole] == [True, True, True]
+
+
+def test_cost_aware_goes_by_what_lies_before_the_head(bank):
+    """A dear network below the head makes samples cheap beside it: q rises."""
+    ends = {}
+    for frozen in (0, 5000):
+        plan = Plan(epochs=2, steps=4, frozen=frozen)
+        cells = EXPERIMENTS["T15"].cells(plan)
+        (cell,) = (cell for cell in cells if cell.label == "cost_aware")
+        stored = json.loads(json.dumps(asdict(cell)))  # as a file has it
+        samples = {**cell.samples, "q_max": 64, "costs": stored["samples"]["costs"][:6]}
+        found = run_cell(replace(cell, samples=samples, batch=32), bank)
+        ends[frozen] = found.history[-1].q
+    assert ends[0] < ends[5000] == 64

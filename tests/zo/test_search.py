@@ -20,7 +20,7 @@ from zo.history import Epoch
 from zo.options import Method
 from zo.reproduce.cell import Cell, Outcome, schedule_of
 from zo.reproduce.experiment import Experiment, Plan
-from zo.reproduce.families import families_of, tuned
+from zo.reproduce.families import families_of, methods, tuned
 from zo.reproduce.rates import read_rates, write_rates
 from zo.reproduce.search import Search, search_rates
 from zo.reproduce.tables import EXPERIMENTS
@@ -67,8 +67,8 @@ def searched(storage, trials, seed=0, run=train):
 
 @pytest.mark.parametrize("name", sorted(EXPERIMENTS))
 def test_every_row_of_every_experiment_has_one_method(name):
-    cells = EXPERIMENTS[name].cells(Plan(epochs=6, steps=5))
-    families = families_of(cells)
+    plan = Plan(epochs=6, steps=5)
+    cells, families = EXPERIMENTS[name].cells(plan), methods(EXPERIMENTS[name], plan)
     names = [family.name for family in families]
     assert len(set(names)) == len(names)
     assert sorted(c.label for f in families for c in f.cells) == sorted(c.label for c in cells)

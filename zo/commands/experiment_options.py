@@ -64,7 +64,9 @@ def plan_of(arguments: argparse.Namespace, bank: Bank | None = None) -> Plan:
     plan = base._replace(epochs=arguments.epochs or base.epochs)
     if bank is None:
         return plan
-    return plan._replace(steps=max(1, len(split_rows(bank, 0)[0]) // BATCH))
+    head = bank.codes.shape[-1] * len(bank.classes)
+    steps = max(1, len(split_rows(bank, 0)[0]) // BATCH)
+    return plan._replace(steps=steps, frozen=round(bank.macs / head))
 
 
 def notes_of(bank: Bank, plan: Plan) -> list[str]:

@@ -41,6 +41,7 @@ class Bank:
     labels       int64 (N,)
     classes      their names, O
     source       model, data and image size, for tables
+    macs         multiply-accumulates of an image on the way to its features; decides no run
     """
 
     codes: NDArray[np.int8]
@@ -49,6 +50,7 @@ class Bank:
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
     source: str
+    macs: int = 0
 
     @cached_property
     def digest(self) -> str:
@@ -88,7 +90,7 @@ def make_bank(
     q, size = tensor.quantization, "x".join(map(str, graph.tensors[graph.inputs[0]].shape[1:]))
     source = f"{graph.name} at {size}, {os.path.basename(dataset.name)}"
     return Bank(codes, float(q.scale[0]), int(q.zero_point[0]), dataset.labels, dataset.classes,
-                source)  # fmt: skip
+                source, session.macs)  # fmt: skip
 
 
 def _body(graph: Graph) -> Graph:

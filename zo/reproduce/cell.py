@@ -124,5 +124,7 @@ def schedule_of(cell: Cell) -> Schedule:
     arguments = dict(cell.samples)
     if "budget_forwards" in arguments:
         arguments["q_max"] = Budget(forwards=arguments.pop("budget_forwards"))
+    if "costs" in arguments:  # pairs, as JSON has no numbers for keys
+        arguments["costs"] = dict(arguments["costs"])
     schedule: Schedule = SCHEDULES[cell.schedule](**arguments)
     return schedule

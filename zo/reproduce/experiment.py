@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..history import Epoch
 from .cell import Cell, Outcome
 
 Results = Sequence[tuple[Cell, Outcome]]
@@ -19,12 +20,29 @@ class Plan(NamedTuple):
     epochs   of a run, at most
     steps    of an epoch
     quick    whether a study leaves out what takes long
+    frozen   what lies before the head takes as long as so many forwards of the head
     """
 
     seeds: int = 5
     epochs: int = 60
     steps: int = 295
     quick: bool = False
+    frozen: int = 0
+
+
+class Limit(NamedTuple):
+    """Where every history is cut.
+
+    cost       in forwards of a batch through the head
+    per_step   what a step costs besides its forwards
+    """
+
+    cost: int
+    per_step: int = 0
+
+    def holds(self, epoch: Epoch, steps: int) -> bool:
+        """Whether an epoch of so many steps ends within it."""
+        return epoch.cost.forwards + epoch.epoch * steps * self.per_step <= self.cost
 
 
 class Experiment(NamedTuple):
@@ -37,8 +55,9 @@ class Experiment(NamedTuple):
     paper       label -> accuracy in per cent that the paper gives
     baseline    label of the row that others are compared with, seed by seed
     differs     how it deviates from the paper
-    forwards    batch forwards at which every history is cut, None for whole runs
+    limit       where every history is cut, None for whole runs
     spread      whether the table says how far its rows lie apart
+    separate    whether each row has a learning rate of its own where rates are searched
     """
 
     name: str
@@ -48,8 +67,9 @@ class Experiment(NamedTuple):
     paper: Mapping[str, float] = {}
     baseline: str | None = None
     differs: Sequence[str] = ()
-    forwards: Callable[[Plan], int] | None = None
+    limit: Callable[[Plan], Limit] | None = None
     spread: bool = False
+    separate: bool = False
 
     def runs(self, plan: Plan) -> list[Cell]:
         """Every cell, seed by seed, so that an interrupted experiment has whole seeds first."""
@@ -89,21 +109,21 @@ class Row(NamedTuple):
 
 def rows_of(experiment: Experiment, plan: Plan, results: Results) -> list[Row]:
     """The table, in the order of the experiment's cells."""
-    limit = None if experiment.forwards is None else experiment.forwards(plan)
+    limit = None if experiment.limit is None else experiment.limit(plan)
     groups: dict[str, dict[int, Outcome]] = {}
     for cell, outcome in results:
-        groups.setdefault(cell.label, {})[cell.seed] = _until(outcome, limit)
+        groups.setdefault(cell.label, {})[cell.seed] = _until(outcome, limit, plan.steps)
     baseline = groups.get(experiment.baseline or "", {})
     return [
         _row(label, found, experiment.paper.get(label), baseline) for label, found in groups.items()
     ]
 
 
-def _until(outcome: Outcome, forwards: int | None) -> Outcome:
-    """The outcome as it stood when so many forwards were taken; its test is then unknown."""
-    if forwards is None:
+def _until(outcome: Outcome, limit: Limit | None, steps: int) -> Outcome:
+    """The outcome as it stood at the limit; its test is then unknown."""
+    if limit is None:
         return outcome
-    kept = [epoch for epoch in outcome.history if epoch.cost.forwards <= forwards]
+    kept = [epoch for epoch in outcome.history if limit.holds(epoch, steps)]
     return replace(outcome, history=tuple(kept), test=None)
 
 

@@ -55,6 +55,14 @@ class Family:
         return replace(cell, rate=rate * schedule_of(cell).q if self.per_sample else rate)
 
 
+def methods(experiment: Experiment, plan: Plan) -> list[Family]:
+    """The experiment's methods, each row one where it says so."""
+    cells = experiment.cells(plan)
+    if experiment.separate:
+        return [_family(cell.label, [cell]) for cell in cells]
+    return families_of(cells)
+
+
 def families_of(cells: Sequence[Cell]) -> list[Family]:
     """The cells by method, in the order of their first rows."""
     groups: dict[str, list[Cell]] = {}
@@ -89,8 +97,7 @@ def tuned(experiment: Experiment, rates: Mapping[str, float]) -> Experiment:
     """
 
     def cells(plan: Plan) -> list[Cell]:
-        rows = experiment.cells(plan)
-        found = families_of(rows)
+        rows, found = experiment.cells(plan), methods(experiment, plan)
         names = [family.name for family in found]
         if set(names) != set(rates):
             raise ValueError(

@@ -20,7 +20,7 @@ from npusim.digest import content_hash
 from .bank import Bank
 from .cell import Cell, Outcome
 from .experiment import Experiment, Plan, rows_of
-from .families import Family, families_of
+from .families import Family, methods
 
 if TYPE_CHECKING:
     import optuna
@@ -88,7 +88,7 @@ def search_rates(
     raises     ImportError that names the extra when Optuna is missing; ValueError for a storage
                that cannot be opened; what a cell raises
     """
-    families = families_of(search.experiment.cells(search.plan))
+    families = methods(search.experiment, search.plan)
     with _quiet_optuna():
         opened = _open(storage)
         studies = [_study(opened, search, family, bank) for family in families]

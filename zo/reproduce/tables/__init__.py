@@ -6,6 +6,7 @@ from . import (
     estimators,
     fixed_q,
     head_room,
+    own_rates,
     profiles,
     q_max,
     restore,
@@ -17,8 +18,8 @@ from . import (
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for module in (fixed_q, q_max, scheduler_settings, schedules, rules, estimators, head_room,
-                   profiles)
+    for module in (own_rates, fixed_q, q_max, scheduler_settings, schedules, rules, estimators,
+                   head_room, profiles)
     for experiment in module.EXPERIMENTS
 }  # fmt: skip
 STUDIES: dict[str, Study] = {
