@@ -258,3 +258,11 @@ def test_cost_aware_goes_by_what_lies_before_the_head(bank):
         found = run_cell(replace(cell, samples=samples, batch=32), bank)
         ends[frozen] = found.history[-1].q
     assert ends[0] < ends[5000] == 64
+
+
+def test_rows_are_chosen_by_patterns():
+    chosen = EXPERIMENTS["T4"].only(["ours, q = *4", "exact head"])
+    labels = [cell.label for cell in chosen.cells(Plan())]
+    assert labels == ["ours, q = 4", "ours, q = 64", "exact head"]
+    with pytest.raises(ValueError, match=r"row: must match one of cosine, q = 4; .*, got 'q = 4'"):
+        EXPERIMENTS["T2"].only(["cosine*", "q = 4"]).cells(Plan())

@@ -29,8 +29,8 @@ MANUAL = """\
 Compare ways to train a classifier without gradients, as the tables of
 QScheduler (arXiv 2607.18802) do, and some that they leave out. The frozen part
 of the model runs once for every image; its features are kept on disk. Then each
-row is trained for every seed, which decides the split, the first weights and
-all signs.
+row is trained for every seed, which decides what trains and what validates, the
+first weights and all signs; a fifth of the images is the test of all.
 
 Finished runs are kept in DIR/runs: a second call goes on where the first one
 stopped, on any number of workers, to the same numbers.
@@ -51,8 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _study(arguments: argparse.Namespace) -> int:
-    if arguments.rates is not None:
-        raise ValueError(f"--rates: must go with an experiment on a bank, got {arguments.name}")
+    for name in ("rates", "row"):
+        if getattr(arguments, name):
+            raise ValueError(
+                f"--{name}: must go with an experiment on a bank, got {arguments.name}"
+            )
     plan = plan_of(arguments)
     plan = plan._replace(seeds=arguments.seeds or plan.seeds)
     return run_study(STUDIES[arguments.name], arguments, plan)
@@ -69,7 +72,9 @@ def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
         experiment = tuned(experiment, rates)
         told = ", ".join(f"{method} {rate:.3g}" for method, rate in rates.items())
         notes = [f"Rates of `zo search`, {arguments.rates.name}: {told}."]
-    experiment.cells(Plan())  # rates of other methods show now, not after the features
+    if arguments.row:
+        experiment = experiment.only(arguments.row)
+    experiment.cells(Plan())  # what fits no row shows now, not after the features
     bank = bank_of(arguments)
     plan = plan_of(arguments, bank)
     plan = plan._replace(seeds=arguments.seeds or plan.seeds)
@@ -107,6 +112,10 @@ examples:
             "--model": {**MODEL, "required": False},
             "--data": {**DATA, "required": False},
             "--seeds": {"type": counting_number, "metavar": "N", "help": "runs of each row; 5"},
+            "--row": {
+                "action": "append", "metavar": "LABEL",
+                "help": "only rows with this label, such as 'exact head' or 'ours, *'; repeatable",
+            },
             "--rates": {
                 "type": Path, "metavar": "FILE", "help": "rates.json of zo search; else zo's own",
             },

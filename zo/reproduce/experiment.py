@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +76,24 @@ class Experiment(NamedTuple):
         """Every cell, seed by seed, so that an interrupted experiment has whole seeds first."""
         rows = self.cells(plan)
         return [replace(cell, seed=seed) for seed in range(plan.seeds) for cell in rows]
+
+    def only(self, patterns: Sequence[str]) -> "Experiment":
+        """The rows whose labels match one of the patterns of a shell.
+
+        raises   ValueError for a pattern that matches none, at the first use of cells
+        """
+
+        def cells(plan: Plan) -> list[Cell]:
+            rows = self.cells(plan)
+            for pattern in patterns:
+                if not any(fnmatchcase(cell.label, pattern) for cell in rows):
+                    raise ValueError(
+                        f"row: must match one of {'; '.join(cell.label for cell in rows)}, "
+                        f"got {pattern!r}"
+                    )
+            return [cell for cell in rows if any(fnmatchcase(cell.label, p) for p in patterns)]
+
+        return self._replace(cells=cells)
 
 
 class Row(NamedTuple):

@@ -1,0 +1,70 @@
+"""A page of docs/experiments for one `zo reproduce`: table, picture, command, machine, conclusion.
+
+    python docs/experiment_pages.py T4 --model m64.h5 --data EuroSAT_RGB.zip --output runs/
+
+takes what `zo reproduce` takes and runs it; runs that the output folder holds are not run again.
+The table goes to docs/experiments, every epoch of every run to benchmarks/results. `--page NAME`
+names the page, else the experiment does. The conclusion of an earlier page stays: people write it.
+"""
+
+import argparse
+import gzip
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES, RESULTS = ROOT / "docs" / "experiments", ROOT / "benchmarks" / "results"
+CONCLUSION = "## Conclusion\n"
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+
+def main() -> int:
+    """Run the experiment, then write its page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--page")
+    given, options = parser.parse_known_args()
+    from zo.cli import main as zo
+
+    code = zo(["reproduce", given.name, *options, "--output", str(given.output)])
+    if code == 0:
+        _write(given.name, given.page or given.name, given.output, options)
+    return code
+
+
+def _write(name: str, page: str, folder: Path, options: list[str]) -> None:
+    PAGES.mkdir(exist_ok=True)
+    RESULTS.mkdir(exist_ok=True)
+    shutil.copy(folder / f"{name}.png", PAGES / f"{page}.png")
+    data = (folder / f"{name}.csv").read_bytes()
+    (RESULTS / f"{page}.csv.gz").write_bytes(gzip.compress(data, mtime=0))
+    path = PAGES / f"{page}.md"
+    text = path.read_text("utf-8") if path.exists() else ""
+    conclusion = text.partition(CONCLUSION)[2] or "\n"
+    table = (folder / f"{name}.md").read_text("utf-8")
+    path.write_text(_page(table, page, options) + CONCLUSION + conclusion, "utf-8")
+
+
+def _page(table: str, page: str, options: list[str]) -> str:
+    """Title and question, the command, what it wrote, on what machine, and the picture."""
+    from provenance import provenance
+
+    title, _, question, rest = table.split("\n", 3)
+    short = [Path(option).name if "/" in option else option for option in options]
+    command = shlex.join(["zo", "reproduce", title[2:].partition(":")[0], *short])
+    where = provenance()
+    return "\n".join([
+        title, "", question, "", "```", f"{command} --output runs/", "```", rest.rstrip("\n"),
+        f"* Commit {where['commit']}; {where['machine']}.", "",
+        f"![{title[2:]}]({page}.png)", "",
+        f"Every epoch of every run: [{page}.csv.gz](../../benchmarks/results/{page}.csv.gz).", "",
+        "",
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
