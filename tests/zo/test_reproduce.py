@@ -151,6 +151,11 @@ def test_rows_are_means_over_seeds_and_differences_are_paired():
     paired = stats.ttest_rel([50, 56, 61], [48, 55, 57])
     low, high = paired.confidence_interval(0.95)
     assert a.against == pytest.approx(((low + high) / 2, (high - low) / 2))
+    assert a.other == "b"
+    turned = experiment._replace(pairs={"a": "a", "b": "a"})
+    none, other = rows_of(turned, Plan(), results)
+    assert none.against is None
+    assert (-other.against[0], other.other) == (pytest.approx(a.against[0]), "a")
     assert interval([1.0]) == (1.0, float("inf"))
 
 

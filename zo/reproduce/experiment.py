@@ -59,6 +59,7 @@ class Experiment(NamedTuple):
     limit       where every history is cut, None for whole runs
     spread      whether the table says how far its rows lie apart
     separate    whether each row has a learning rate of its own where rates are searched
+    pairs       label -> label of the row that this one is compared with, not the baseline
     """
 
     name: str
@@ -71,6 +72,7 @@ class Experiment(NamedTuple):
     limit: Callable[[Plan], Limit] | None = None
     spread: bool = False
     separate: bool = False
+    pairs: Mapping[str, str] = {}
 
     def runs(self, plan: Plan) -> list[Cell]:
         """Every cell, seed by seed, so that an interrupted experiment has whole seeds first."""
@@ -110,7 +112,8 @@ class Row(NamedTuple):
     seconds      of a run
     last_q       of the last epoch, the mean
     paper        what the paper gives, None where it gives nothing
-    against      final minus the baseline's: (mean, half of the 95 % interval), None without
+    against      final minus that of another row: (mean, half of the 95 % interval), None without
+    other        label of that row, "" without
     """
 
     label: str
@@ -124,6 +127,7 @@ class Row(NamedTuple):
     last_q: float
     paper: float | None
     against: tuple[float, float] | None
+    other: str = ""
 
 
 def rows_of(experiment: Experiment, plan: Plan, results: Results) -> list[Row]:
@@ -132,10 +136,21 @@ def rows_of(experiment: Experiment, plan: Plan, results: Results) -> list[Row]:
     groups: dict[str, dict[int, Outcome]] = {}
     for cell, outcome in results:
         groups.setdefault(cell.label, {})[cell.seed] = _until(outcome, limit, plan.steps)
-    baseline = groups.get(experiment.baseline or "", {})
-    return [
-        _row(label, found, experiment.paper.get(label), baseline) for label, found in groups.items()
-    ]
+    rows = []
+    for label, found in groups.items():
+        other = experiment.pairs.get(label, experiment.baseline or "")
+        row = _row(label, found, experiment.paper.get(label))
+        if other != label and other in groups:
+            row = row._replace(against=_against(found, groups[other]), other=other)
+        rows.append(row)
+    return rows
+
+
+def _against(
+    found: Mapping[int, Outcome], others: Mapping[int, Outcome]
+) -> tuple[float, float] | None:
+    differences = [100 * (found[s].final - others[s].final) for s in found if s in others]
+    return interval(differences) if differences else None
 
 
 def _until(outcome: Outcome, limit: Limit | None, steps: int) -> Outcome:
@@ -146,13 +161,10 @@ def _until(outcome: Outcome, limit: Limit | None, steps: int) -> Outcome:
     return replace(outcome, history=tuple(kept), test=None)
 
 
-def _row(
-    label: str, found: Mapping[int, Outcome], paper: float | None, baseline: Mapping[int, Outcome]
-) -> Row:
+def _row(label: str, found: Mapping[int, Outcome], paper: float | None) -> Row:
     outcomes = list(found.values())
     finals = [100 * outcome.final for outcome in outcomes]
     last = [outcome.history[-1] for outcome in outcomes]
-    differences = [100 * (found[s].final - baseline[s].final) for s in found if s in baseline]
     return Row(
         label,
         len(outcomes),
@@ -164,7 +176,7 @@ def _row(
         _mean(outcome.seconds for outcome in outcomes),
         _mean(epoch.q for epoch in last),
         paper,
-        interval(differences) if differences and baseline is not found else None,
+        None,
     )
 
 

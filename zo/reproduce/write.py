@@ -66,7 +66,7 @@ def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str])
     yield f"| {' | '.join(heads)} |"
     yield "| --- " + "| ---: " * (len(heads) - 1) + "|"
     for row in rows:
-        yield f"| {' | '.join(_cells(row, paper, compared))} |"
+        yield f"| {' | '.join(_cells(experiment, row, paper, compared))} |"
     yield ""
     seeds = sorted({row.seeds for row in rows})
     yield f"Accuracies in per cent, mean and standard deviation over {_of(seeds)}; " + (
@@ -93,15 +93,23 @@ def _of(seeds: Sequence[int]) -> str:
     return " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "seed")])
 
 
-def _cells(row: Row, paper: bool, compared: bool) -> list[str]:
+def _cells(experiment: Experiment, row: Row, paper: bool, compared: bool) -> list[str]:
     cells = [row.label, f"{row.final:.1f} ± {row.deviation:.1f}", _number(row.test, ".1f"),
              f"{row.forwards:,.0f}", f"{row.last_q:.0f}", f"{row.seconds:.0f}"]  # fmt: skip
     if paper:
         apart = None if row.paper is None else row.final - row.paper
         cells += [_number(row.paper, ".1f"), _number(apart, "+.1f")]
     if compared:
-        cells.append("" if row.against is None else f"{row.against[0]:+.2f} ± {row.against[1]:.2f}")
+        cells.append(_difference(row, experiment.baseline))
     return cells
+
+
+def _difference(row: Row, baseline: str | None) -> str:
+    """With the other row's name where that is not the baseline."""
+    if row.against is None:
+        return ""
+    of = "" if row.other == baseline else f" ({row.other})"
+    return f"{row.against[0]:+.2f} ± {row.against[1]:.2f}{of}"
 
 
 def _number(value: float | None, form: str) -> str:

@@ -9,6 +9,7 @@ from ..experiment import Experiment, Plan
 from .runs import CONSTANT, PAPER, SHARED_RATE, exact_head, fixed, scheduler
 
 QS = (4, 8, 16, 32, 64)
+LONG_QS = (8, 64, 256, 1024)
 PLATEAUS = {f"paper's, q = {q}": a for q, a in zip(QS, (55.0, 70.0, 80.0, 85.0, 85.0), strict=True)}
 """Read off the paper's figure."""
 DIFFERS = (
@@ -35,6 +36,14 @@ def _policy(plan: Plan, name: str, qs: Sequence[int], **changes: Any) -> list[Ce
     return [*cells, scheduler(plan, f"{name}, QScheduler", samples=samples, **changes)]
 
 
+def _pairs(qs: Sequence[int]) -> dict[str, str]:
+    """Rows beside the fixed q that they have to be compared with."""
+    pairs = {f"float32, ours, q = {q}": f"ours, q = {q}" for q in qs}
+    for policy in ("paper's", "paper's, constant rate"):
+        pairs[f"{policy}, QScheduler"] = f"{policy}, q = {qs[-1]}"
+    return pairs
+
+
 def _plateaus(plan: Plan) -> list[Cell]:
     return [cell for cell in _cells(plan, QS) if cell.label.startswith("paper's")]
 
@@ -57,15 +66,17 @@ EXPERIMENTS = (
         | {"float32, ours, q = 32": 89.38, "float32, ours, q = 64": 91.73},
         "ours, q = 64",
         DIFFERS,
+        pairs=_pairs(QS),
     ),
     Experiment(
         "T3",
         "Fixed q and QScheduler, ResNet18 to layer3",
         "The same of ResNet18, whose best fixed q in the paper is 1024.",
-        partial(_cells, qs=(8, 64, 256, 1024)),
+        partial(_cells, qs=LONG_QS),
         {"paper's, q = 1024": 86.05, "paper's, QScheduler": 86.21},
         "ours, q = 1024",
         (*DIFFERS, "ResNet18 ends at the mean over layer3; the paper's has layer4."),
+        pairs=_pairs(LONG_QS),
     ),
     Experiment(
         "F3",
@@ -74,7 +85,7 @@ EXPERIMENTS = (
         _plateaus,
         PLATEAUS,
         "paper's, q = 64",
-        DIFFERS,
+        differs=DIFFERS,
     ),
     Experiment(
         "F4",
@@ -83,6 +94,6 @@ EXPERIMENTS = (
         _paths,
         {"paper's, QScheduler": 85.09},
         "paper's, q = 64",
-        DIFFERS,
+        differs=DIFFERS,
     ),
 )

@@ -26,6 +26,7 @@ EXPERIMENTS = (
         "What does it cost to round weights to int8 after each step, and what brings it back?",
         _cells,
         baseline="error_feedback, q = 16",
+        pairs={f"float32, q = {q}": f"error_feedback, q = {q}" for q in QS},
         differs=(EQUAL, EXACT),
     ),
 )
