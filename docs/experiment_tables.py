@@ -14,6 +14,7 @@ from zo.reproduce.families import methods
 from zo.reproduce.tables import EXPERIMENTS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "experiments.md"
+RESULTS = PAGE.parent / "experiments"
 
 
 def tables() -> str:
@@ -36,12 +37,29 @@ def deviations() -> str:
     return "\n".join(lines)
 
 
+def results() -> str:
+    """Every page of docs/experiments: its title and the first paragraph of its conclusion."""
+    rows = []
+    for page in sorted(RESULTS.glob("*.md"), key=_page_order):
+        text = page.read_text("utf-8")
+        title = text.partition("\n")[0][2:].partition(": ")[2]
+        conclusion = text.partition("## Conclusion\n")[2].strip().partition("\n\n")[0]
+        rows.append((f"[{page.stem}](experiments/{page.name})", title,
+                     " ".join(conclusion.split())))  # fmt: skip
+    return markdown(("page", "what it compares", "conclusion"), rows)
+
+
+def _page_order(page: Path) -> tuple[str, int, str]:
+    name, _, material = page.stem.partition("-")
+    return name[0], int(name[1:]), material
+
+
 def _order(experiment: Experiment) -> tuple[str, int]:
     """Figures before tables, each by number."""
     return experiment.name[0], int(experiment.name[1:])
 
 
-TABLES = {"tables": tables, "deviations": deviations}
+TABLES = {"tables": tables, "deviations": deviations, "results": results}
 
 if __name__ == "__main__":
     rewrite(PAGE, TABLES)

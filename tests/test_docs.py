@@ -1,7 +1,9 @@
 """The pages of docs/: their examples print what the pages say, and their links lead somewhere."""
 
 import contextlib
+import csv
 import doctest
+import gzip
 import importlib
 import io
 import re
@@ -12,9 +14,11 @@ import pytest
 
 import npusim.cli
 import zo.cli
+from zo.reproduce.tables import EXPERIMENTS as TABLES
 
 CLONE = Path(__file__).resolve().parents[1]
 PAGES = sorted((CLONE / "docs").glob("*.md"))
+EXPERIMENTS = sorted((CLONE / "docs" / "experiments").glob("*.md"))
 SCRIPTS = ["experiment_tables", "neural_art_tables", "readme_tables", "rules_table"]
 
 
@@ -63,7 +67,9 @@ def test_seconds_do_not_count():
     assert timeless(text) == "epoch   1  forwards       144\nseconds \n"
 
 
-@pytest.mark.parametrize("page", [*PAGES, CLONE / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *EXPERIMENTS, CLONE / "README.md"], ids=lambda page: page.name
+)
 def test_page_names_only_files_that_exist(page):
     text = page.read_text("utf-8")
     assert text.startswith("# ")
@@ -72,3 +78,34 @@ def test_page_names_only_files_that_exist(page):
     missing = [link for link in links if not (page.parent / link).exists()]
     missing += [path for path in paths if not (CLONE / path).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", EXPERIMENTS, ids=lambda page: page.stem)
+def test_an_experiment_has_its_command_its_machine_and_a_conclusion(page):
+    text = page.read_text("utf-8")
+    name = page.stem.partition("-")[0]
+    assert f"\nzo reproduce {name} " in text
+    assert re.search(r"^\* Commit [0-9a-f]{7,}; .+\.$", text, re.MULTILINE)
+    assert len(text.partition("## Conclusion\n")[2].split()) > 10
+
+
+def whole(page):
+    """Whether it is of an experiment whose histories are not cut; studies have other tables."""
+    experiment = TABLES.get(page.stem.partition("-")[0])
+    return experiment is not None and experiment.limit is None
+
+
+@pytest.mark.parametrize("page", filter(whole, EXPERIMENTS), ids=lambda page: page.stem)
+def test_the_figures_of_an_experiment_are_those_of_its_runs(page):
+    """Validation accuracies of whole runs: means over seeds of the last ten epochs."""
+    data = gzip.decompress((CLONE / "benchmarks/results" / f"{page.stem}.csv.gz").read_bytes())
+    lines = list(csv.DictReader(io.StringIO(data.decode())))
+    runs = {}
+    for line in lines:
+        if line["epoch"] != "0":
+            runs.setdefault((line["row"], line["seed"]), []).append(float(line["accuracy"]))
+    finals = {}
+    for (row, _), accuracies in runs.items():
+        finals.setdefault(row, []).append(100 * sum(accuracies[-10:]) / len(accuracies[-10:]))
+    shown = dict(re.findall(r"^\| ([^|]+) \| ([\d.]+) ± ", page.read_text("utf-8"), re.MULTILINE))
+    assert {row: f"{sum(f) / len(f):.1f}" for row, f in finals.items()} == shown
