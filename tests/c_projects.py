@@ -1,12 +1,15 @@
 """Exported models, built as their README says, and many of them in one program.
 
 BUILDS are the ways in which `make` is called; a Program is a folder that was exported and built.
+What is the same in every exported folder is compiled once in a process.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +50,13 @@ BUILDS = (
 )
 
 
+_SHARED = ("kernels/", "zo/", "target/")
+"""Folders that are the same in every project of a target, and include headers of these alone."""
+_headers: dict[tuple[str, str], str] = {}
+_objects: dict[tuple[Build, str, str], bytes] = {}
+"""What this process has compiled, of a build, a source and its text."""
+
+
 class Program:
     """An exported folder, built."""
 
@@ -54,7 +64,19 @@ class Program:
         require(*build.tools)
         self.folder, self.build = folder, build
         project.write(folder)
+        objects = _shared_objects(project, build, folder)
+        for path, key in objects.items():
+            if key in _objects:
+                path.write_bytes(_objects[key])
         self.done("make", "-s", *build.variables)
+        _objects.update((key, path.read_bytes()) for path, key in objects.items())
+
+    def copied(self, folder: Path) -> Program:
+        """The same program in another folder, where a test may change it."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        program = copy(self)
+        program.folder = folder
+        return program
 
     def done(self, *command: str, status: int = 0) -> str:
         """What a command in the folder prints; AssertionError unless it ends as it must."""
@@ -74,6 +96,19 @@ class Program:
         (self.folder / "in.bin").write_bytes(data)
         self.done("./model", "in.bin", "out.bin")
         return (self.folder / "out.bin").read_bytes()
+
+
+def _shared_objects(
+    project: Project, build: Build, folder: Path
+) -> dict[Path, tuple[Build, str, str]]:
+    """What `make` compiles of the shared folders, and by what it is known again."""
+    shared = {path: text for path, text in project.files.items() if path.startswith(_SHARED)}
+    for path, text in shared.items():
+        if path.endswith(".h"):
+            assert _headers.setdefault((build.target, path), text) == text, path
+    sources = {path: text for path, text in shared.items() if path.endswith(".c")}
+    return {(folder / path).with_suffix(".o"): (build, path, text)
+            for path, text in sources.items()}  # fmt: skip
 
 
 def flip_lowest_bit(source: Path, array: str) -> None:

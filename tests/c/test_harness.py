@@ -6,7 +6,7 @@ import pytest
 from c.agreement import differences
 from c.headers import read_headers
 from c.records import MAGIC, Case, decode, encode
-from c.toolchain import TARGETS, Runner, code
+from c.toolchain import EACH_TARGET, Runner, code
 
 HEADER = """
 #include <stddef.h>
@@ -76,7 +76,7 @@ def sample(tmp_path_factory):
     return code([folder / "sample.c", folder / "sample.h"])
 
 
-@pytest.fixture(scope="module", params=TARGETS, ids=lambda target: target.name)
+@pytest.fixture(scope="module", params=EACH_TARGET)
 def programs(request, sample, tmp_path_factory):
     return Runner(request.param, sample, tmp_path_factory.mktemp(request.param.name))
 

@@ -83,6 +83,14 @@ TARGETS = (
     Target("m55-scalar", "arm-none-eabi-gcc", ("-mcpu=cortex-m55+nomve", *M55), "m55"),
     Target("m55-mve", "arm-none-eabi-gcc", ("-mcpu=cortex-m55", *M55), "m55"),
 )
+BY_DEFAULT = ("library", "m55-mve")
+EACH_TARGET = [
+    pytest.param(
+        target, id=target.name, marks=[] if target.name in BY_DEFAULT else pytest.mark.builds
+    )
+    for target in TARGETS
+]
+"""Of a test or fixture; all but two run with `pytest -m builds`."""
 
 
 def code(sources: Sequence[Path], replays: Sequence[Path] = ()) -> Code:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from c.toolchain import TARGETS
+from c.toolchain import TARGETS, Target
 from c_projects import check_together
 from fuzz.agreement import named_inputs, parsed
 from oracles import cases
@@ -11,8 +11,11 @@ from oracles import cases
 from npusim import Accumulator
 from npusim.export import export_c
 
-PROGRAMS = [target for target in TARGETS if target.kind != "library"]
-ORDINARY = ("clang-sanitized", "m55-mve")
+PROGRAMS = [
+    Target("gcc", "gcc", (), "program"),
+    *(target for target in TARGETS if target.kind != "library"),
+]
+FEW = {"gcc": [], "m55-mve": [], "clang-sanitized": pytest.mark.builds}
 ARITHMETIC = (
     ("tflm", None),
     ("tflm", Accumulator(18, "saturate")),
@@ -36,7 +39,7 @@ def exported(op, seed):
         pytest.param(target, seeds, marks=marks, id=f"{target.name}-{word}")
         for target in PROGRAMS
         for word, seeds, marks in (
-            ("few", range(4), [] if target.name in ORDINARY else pytest.mark.full),
+            ("few", range(4), FEW.get(target.name, pytest.mark.full)),
             ("rest", range(4, 60), pytest.mark.full),
         )
     ],

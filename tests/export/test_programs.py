@@ -16,9 +16,22 @@ from npusim.tensor_files import random_inputs
 
 BY_NAME = {build.name: build for build in BUILDS}
 TINY = ("pretrainedResnet_quant", "kws_ref_model", "ad01_int8", "pretrainedResnet_large_int8")
-ORDINARY = {("pretrainedResnet_quant", "m55-mve"), ("kws_ref_model", "clang-sanitized")}
+ORDINARY = {("kws_ref_model", "gcc")}
+BUILT = {("pretrainedResnet_quant", "m55-mve"), ("kws_ref_model", "clang-sanitized")}
 MOBILENET = "models/coral/tf2_mobilenet_v2_1.0_224_ptq.tflite"
-each_build = pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.name)
+BY_DEFAULT = ("gcc", "m55-mve")
+
+
+def names(*chosen):
+    """Builds of a test: those of BY_DEFAULT, the rest with `pytest -m builds`."""
+    return [name if name in BY_DEFAULT else pytest.param(name, marks=pytest.mark.builds)
+            for name in chosen]  # fmt: skip
+
+
+def marks(*case):
+    if case in ORDINARY:
+        return []
+    return pytest.mark.builds if case in BUILT else pytest.mark.full
 
 
 def built(graph, build, folder):
@@ -27,19 +40,20 @@ def built(graph, build, folder):
     return Program(project, build, folder)
 
 
-@each_build
-def test_digits_match_session(build, tmp_path):
+@pytest.mark.parametrize("name", names(*BY_NAME))
+def test_digits_match_session(name, tmp_path):
     graph = models.digits_cnn()
-    program = built(graph, build, tmp_path)
+    program = built(graph, BY_NAME[name], tmp_path)
 
     assert program.check() == "self-test: 0 of 10 bytes differ\n"
     assert_program_matches(program, graph, models.to_int8(models.digits().test.images[:32]))
 
 
-def test_nodes_with_a_profile_of_their_own_match_session(tmp_path):
+@pytest.mark.parametrize("name", names("gcc", "gcc-sanitized"))
+def test_nodes_with_a_profile_of_their_own_match_session(name, tmp_path):
     own = {"conv2d_0": "litert-x86", "depthwise_conv2d_0": "tflm", "fully_connected_0": "tflm"}
     graph = with_rules(replace(models.digits_cnn(), profile="neural-art"), own)
-    program = built(graph, BY_NAME["gcc-sanitized"], tmp_path)
+    program = built(graph, BY_NAME[name], tmp_path)
 
     assert program.check() == "self-test: 0 of 10 bytes differ\n"
     assert_program_matches(program, graph, models.to_int8(models.digits().test.images[:32]))
@@ -48,8 +62,7 @@ def test_nodes_with_a_profile_of_their_own_match_session(tmp_path):
 @pytest.mark.parametrize(
     ("name", "build"),
     [
-        pytest.param(name, build, marks=[] if (name, build.name) in ORDINARY else pytest.mark.full,
-                     id=f"{name}-{build.name}")
+        pytest.param(name, build, marks=marks(name, build.name), id=f"{name}-{build.name}")
         for name in TINY
         for build in BUILDS
     ],
@@ -85,8 +98,10 @@ def several_ports():
 
 
 @pytest.mark.parametrize(
-    "name", ["gcc-sanitized", pytest.param("clang-sanitized", marks=pytest.mark.full), "m55-mve"]
-)
+    "name",
+    [*names("gcc", "gcc-sanitized", "m55-mve"),
+     pytest.param("clang-sanitized", marks=pytest.mark.full)],
+)  # fmt: skip
 def test_several_inputs_and_outputs_match_session(name, tmp_path):
     graph = several_ports()
     program = built(graph, BY_NAME[name], tmp_path)
@@ -111,7 +126,7 @@ def blocks():
     return draft.graph(summed, real, profile="litert-x86")
 
 
-@pytest.mark.parametrize("name", ["gcc-sanitized", "m55-scalar", "m55-mve"])
+@pytest.mark.parametrize("name", names(*BY_NAME))
 def test_blocks_and_what_is_behind_them_match_session(name, tmp_path):
     graph = blocks()
     program = built(graph, BY_NAME[name], tmp_path)
@@ -127,16 +142,17 @@ def test_blocks_and_what_is_behind_them_match_session(name, tmp_path):
     assert_program_matches(program, graph, inputs)
 
 
-def test_images_of_a_batch_that_meet_stay_together(tmp_path):
+@pytest.mark.parametrize("name", names("gcc", "gcc-sanitized"))
+def test_images_of_a_batch_that_meet_stay_together(name, tmp_path):
     draft = Draft()
     x = draft.input((2, 3, 3, 2))
     graph = draft.graph(draft.node("mean", (x,), axes=(0,), keep_dims=True))
-    program = built(graph, BY_NAME["gcc-sanitized"], tmp_path)
+    program = built(graph, BY_NAME[name], tmp_path)
 
     assert_program_matches(program, graph, codes(graph, 3)[graph.tensors[x].name])
 
 
-@pytest.mark.parametrize("name", ["gcc-sanitized", "m55-scalar"])
+@pytest.mark.parametrize("name", names("gcc", "gcc-sanitized", "m55-scalar", "m55-mve"))
 def test_sum_that_must_fit_ends_the_run(name, tmp_path):
     draft = Draft(seed=5)
     padded = draft.node(

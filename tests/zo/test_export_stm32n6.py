@@ -1,18 +1,23 @@
 """Training exported for an STM32N6: passes go to the NPU, which reads what the CPU wrote for it."""
 
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from c.toolchain import RULES, SANITIZERS, require
 from training_tasks import digits_task
 
 import zo
+from npusim.export.folder import write_folder
 from zo.export import Device, Task, export_training
 
 BENCH = Path(__file__).parents[1] / "c" / "stm32n6" / "train_on_fake.c"
 IMAGES, VALIDATION, EPOCHS, Q, BATCH = 40, 20, 2, 3, 20
 OK, SCALES, BIAS, FEATURES = range(4)
+SHARED = ("kernels/", "zo/", "target/")
+TARGET = ("npu_training", "npu_weights", "npu_pack")
 
 
 def exported(trainable, **settings):
@@ -25,29 +30,51 @@ def exported(trainable, **settings):
     return export_training(whole, "digits", zo.Constant(Q), options, device)
 
 
+def compiled(folder, sources, options, output):
+    """What gcc makes of a project's sources, in its folder."""
+    folders = (".", "kernels", "zo", "target", "target/declared")
+    command = ["gcc", *RULES, *options, *(f"-I{name}" for name in folders), *sources, "-o", output]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return folder / output
+
+
+@cache
+def shared_object(project_files, options):
+    """What is the same in every project, compiled once: one object's bytes."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_folder(folder, dict(project_files))
+        sources = sorted(path for path, _ in project_files if is_source(path))
+        return compiled(folder, sources, (*options, "-r"), "shared.o").read_bytes()
+
+
+def is_source(path):
+    return path.endswith(".c") and (not path.startswith("target/") or Path(path).stem in TARGET)
+
+
 def on_fake(project, folder, *arguments, options=()):
     """What training says whose passes run on the fake NPU."""
     require("gcc")
     project.write(folder)
     (folder / "bench.c").write_text(BENCH.read_text())
-    sources = [*folder.glob("*.c"), *folder.glob("kernels/*.c"), *folder.glob("zo/*.c")]
-    sources += [folder / "target" / f"{name}.c" for name in ("npu_training", "npu_weights",
-                                                            "npu_pack")]  # fmt: skip
-    folders = [folder, *(folder / name for name in ("kernels", "zo", "target", "target/declared"))]
-    command = ["gcc", *RULES, *options, *(f"-I{path}" for path in folders),
-               *map(str, sorted(sources)), "-o", "bench"]  # fmt: skip
-    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
+    shared = tuple(item for item in project.files.items() if item[0].startswith(SHARED))
+    (folder / "shared.o").write_bytes(shared_object(shared, tuple(options)))
+    own = sorted(path.name for path in folder.glob("*.c"))
+    compiled(folder, [*own, "shared.o"], options, "bench")
     run = subprocess.run(["./bench", *arguments], cwd=folder, capture_output=True, text=True,
                          check=False)  # fmt: skip
     assert run.stderr == ""
     return run.stdout
 
 
-def test_every_step_is_zos_when_passes_run_elsewhere(tmp_path):
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(SANITIZERS, marks=pytest.mark.builds)], ids=["gcc", "sanitized"]
+)
+def test_every_step_is_zos_when_passes_run_elsewhere(options, tmp_path):
     steps = EPOCHS * IMAGES // BATCH
     passes = steps * BATCH * (1 + Q) + (1 + EPOCHS) * VALIDATION
-    said = on_fake(exported(["head"], recalibrate=False), tmp_path, options=SANITIZERS)
+    said = on_fake(exported(["head"], recalibrate=False), tmp_path, options=options)
     assert said == f"trained 0, npu 0, 0 of {steps} steps differ, {passes} passes\n"
 
 

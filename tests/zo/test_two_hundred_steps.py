@@ -45,8 +45,9 @@ TRIALS = {
     "gate": Trial(HEAD, epochs=4, stop=2, steps=5, batch=16, patience=3, schedule="gate"),
     "declared": Trial(HEAD, epochs=4, stop=2, steps=5, batch=16, patience=0, schedule="declared"),
 }
-LIGHT = {HERE: ("head", "below, thirty", "gate", "declared"), HELIUM: ("head",)}
-"""What runs by default; the rest takes minutes."""
+LIGHT = {HERE: ("head", "below, thirty", "gate", "declared"), HELIUM: ("gate",)}
+BUILT = {HELIUM: ("head",)}
+"""What runs by default, and with `pytest -m builds`; the rest takes minutes."""
 
 
 class Told(NamedTuple):
@@ -130,7 +131,8 @@ def cases():
     """Every trial on every build; by default those of LIGHT."""
     for build in (HERE, HELIUM, *REST):
         for name in TRIALS:
-            marks = [] if name in LIGHT.get(build, ()) else [pytest.mark.full]
+            rare = pytest.mark.builds if name in BUILT.get(build, ()) else pytest.mark.full
+            marks = [] if name in LIGHT.get(build, ()) else [rare]
             yield pytest.param(name, build, marks=marks, id=f"{name}-{build}")
 
 
