@@ -11,8 +11,8 @@ The best rate grows in proportion to q while the estimate is mostly noise, so by
 q. It cannot grow beyond the rate of the true gradient, as "saturating" says; that is the better
 choice where q goes far beyond 100, as AdaScale's gain ratio is for batches (arXiv 2007.05105). 333
 is the ratio of zo's two rates for heads, see `default_rates`. All pairs are made before training; a
-step only looks them up. `space="real"` moves weights by lr times the gradient in real units, so each
-channel has its pair; `"integer"` gives all channels that of the mean scale.
+step only looks them up. `space="real"` moves weights by lr times the gradient in real units, so
+each channel has its pair; `"integer"` gives all channels that of the mean scale.
 """
 
 import math

@@ -82,7 +82,7 @@ def test_rates_that_could_overflow_are_rejected():
     [
         ({"lr": 0.0}, "rate: lr must be finite and above 0, got 0.0"),
         ({"lr": float("nan")}, "rate: lr must be finite and above 0, got nan"),
-        ({"lr": 1, "scaling": "sqrt"}, "rate: scaling must be linear or saturating or none, got 'sqrt'"),
+        ({"lr": 1, "scaling": "sqrt"}, "scaling must be linear or saturating or none, got 'sqrt'"),
         ({"lr": 1, "decay": "step"}, "rate: decay must be cosine or constant, got 'step'"),
         ({"lr": 1, "space": "float"}, "rate: space must be real or integer, got 'float'"),
     ],

@@ -271,3 +271,13 @@ def test_rows_are_chosen_by_patterns():
     assert labels == ["ours, q = 4", "ours, q = 64", "exact head"]
     with pytest.raises(ValueError, match=r"row: must match one of cosine, q = 4; .*, got 'q = 4'"):
         EXPERIMENTS["T2"].only(["cosine*", "q = 4"]).cells(Plan())
+
+
+def test_a_run_stops_behind_its_limit(bank):
+    whole = run_cell(Cell("", epochs=3, stop_after=0, samples={"q": 2}, batch=32), bank)
+    epochs = [epoch.cost.forwards for epoch in whole.history]
+    limited = Cell("", epochs=3, stop_after=0, samples={"q": 2}, batch=32, limit=(epochs[1], 0))
+    found = run_cell(limited, bank)
+    assert untimed(found)[0] == untimed(whole)[0][:3]  # the one that passes it is the last
+    assert found.test is None
+    assert limited.key("bank") != replace(limited, limit=None).key("bank")

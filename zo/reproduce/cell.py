@@ -36,6 +36,7 @@ class Cell:
     profile     arithmetic of the head
     augment     whether it trains on variants
     numbers     "int8", or "float32" for the reference in real numbers
+    limit       fields of an `experiment.Limit` at which it stops, since nothing counts behind it
     unknowns    of Neural-ART, such as {"ties": "even"}; "s0_more" is added to the s0 by the rules
     """
 
@@ -54,10 +55,15 @@ class Cell:
     augment: bool = True
     numbers: str = "int8"
     unknowns: Mapping[str, Any] = field(default_factory=dict)
+    limit: tuple[int, int] | None = None
 
     def key(self, bank: str) -> str:
         """Names the cell's outcome on a bank of this digest; the label does not count."""
         plain = {k: v for k, v in asdict(self).items() if k != "label"}
+        if (
+            self.limit is None
+        ):  # a run that no limit stops has the name it had before there were any
+            del plain["limit"]
         return content_hash("cell", json.dumps(plain, sort_keys=True), bank, VERSION)
 
 

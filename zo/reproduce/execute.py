@@ -1,7 +1,7 @@
 """Run one cell on a bank."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,13 +18,15 @@ from ..classifier import find_classifier
 from ..data import Dataset
 from ..evaluate import Evaluation, evaluate
 from ..float_reference import train_float32
+from ..history import Epoch
 from ..loss import cross_entropy_loss
 from ..new_head import CALIBRATION_BATCHES, quantize_head
-from ..options import Method, Options, Reuse
+from ..options import Hooks, Method, Options, Reuse
 from ..train import train
 from ..warm_up import Features, FloatHead, WarmUp, mean_square_norm, warm_up
 from .bank import Bank, features, head_graph, images, split_rows
 from .cell import Cell, Outcome, schedule_of
+from .experiment import Limit
 
 
 class Start(NamedTuple):
@@ -51,16 +53,42 @@ def run_cell(cell: Cell, bank: Bank) -> Outcome:
     graph = _with_unknowns(graph, cell.unknowns)
     parts = [images(bank, rows, cell.augment and i == 0) for i, rows in enumerate(start.rows)]
     session = Session(graph, trainable=["head"], threads=1)
-    options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed,
+    seen: list[Epoch] = []
+    hooks = Hooks(on_epoch=_until_limit(cell, len(start.rows[0]), seen))
+    options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed, hooks=hooks,
                       stop_after=cell.stop_after, method=_method(cell, start))  # fmt: skip
+    try:
+        history, found = _trained(cell, session, parts, options)
+    except _LimitError:
+        return Outcome(tuple(seen), None, time.perf_counter() - begin)
+    return Outcome(history, (found.correct, found.total), time.perf_counter() - begin)
+
+
+class _LimitError(Exception):
+    """A run has taken all that counts."""
+
+
+def _until_limit(cell: Cell, images: int, seen: list[Epoch]) -> Callable[[Epoch], None]:
+    """Keeps every epoch, and stops behind the cell's limit."""
+
+    def on_epoch(epoch: Epoch) -> None:
+        seen.append(epoch)
+        if cell.limit is not None and not Limit(*cell.limit).holds(epoch, images // cell.batch):
+            raise _LimitError
+
+    return on_epoch
+
+
+def _trained(
+    cell: Cell, session: Session, parts: Sequence[Dataset], options: Options
+) -> tuple[tuple[Epoch, ...], Evaluation]:
+    """The history, and how the last weights do on the test."""
     if cell.numbers == "float32":
         real = train_float32(session, parts[0], parts[1], scheduler=schedule_of(cell),
                              options=options)  # fmt: skip
-        history, found = real.history, real.evaluate(_source(session, parts[2]))
-    else:
-        result = train(session, parts[0], parts[1], scheduler=schedule_of(cell), options=options)
-        history, found = result.history, _evaluation(result.graph, parts[2])
-    return Outcome(history, (found.correct, found.total), time.perf_counter() - begin)
+        return real.history, real.evaluate(_source(session, parts[2]))
+    result = train(session, parts[0], parts[1], scheduler=schedule_of(cell), options=options)
+    return result.history, _evaluation(result.graph, parts[2])
 
 
 @lru_cache(maxsize=8)
