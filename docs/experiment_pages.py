@@ -2,9 +2,10 @@
 
     python docs/experiment_pages.py T4 --model m64.h5 --data EuroSAT_RGB.zip --output runs/
 
-takes what `zo reproduce` takes and runs it; runs that the output folder holds are not run again.
-The table goes to docs/experiments, every epoch of every run to benchmarks/results. `--page NAME`
-names the page, else the experiment does. The conclusion of an earlier page stays: people write it.
+takes what `zo reproduce` takes and runs it; runs that the output folder holds are not run again,
+and with `--kept` nothing is run at all: the folder has the table of these very options. The table
+goes to docs/experiments, every epoch of every run to benchmarks/results. `--page NAME` names the page,
+else the experiment does. The conclusion of an earlier page stays: people write it.
 """
 
 import argparse
@@ -27,10 +28,12 @@ def main() -> int:
     parser.add_argument("name")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--page")
+    parser.add_argument("--kept", action="store_true")
     given, options = parser.parse_known_args()
     from zo.cli import main as zo
 
-    code = zo(["reproduce", given.name, *options, "--output", str(given.output)])
+    command = ["reproduce", given.name, *options, "--output", str(given.output)]
+    code = 0 if given.kept else zo(command)
     if code == 0:
         _write(given.name, given.page or given.name, given.output, options)
     return code

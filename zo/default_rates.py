@@ -1,7 +1,6 @@
 """Learning rates that need no search: from the size of the features, or of loss differences.
 
-    head, zeroth order   lr = 0.006*q / mean(||x||^2)          x real features; q*333/(q + 333) in
-                         place of q where the rate saturates
+    head, zeroth order   lr = 0.006*q / mean(||x||^2)          x real features
     head, exact          lr = 2 / mean(||x||^2)
     below the head       lr = k*S^2*sqrt(q) / (16*D), so that a first step moves a code by 1/16;
                          D = rms(L_i - L_0) per image, 0.08 nat or more
@@ -21,7 +20,7 @@ from .batch import Source
 from .loss import ONE_NAT, Loss
 from .options import Options
 from .perturb import FULL_RANGE
-from .rate import HALF_GAIN, LearningRate, Rates, gain
+from .rate import LearningRate, Rates
 from .sampling import Draw, one_sided_losses, saturated_losses
 from .schedule import Schedule
 from .trainable import Group, Trainable
@@ -57,19 +56,13 @@ def choose_rates(
         if lr is None and t.exact:
             lr = EXACT_HEAD_RATE / norm()
         elif lr is None and source.is_head(t.name) and method.estimator != "sign":
-            lr = head_rate(method.lr_scaling, q) / norm()
+            lr = HEAD_RATE * q / norm()
         elif lr is None:
             lr = first_move_rate(t, q, _difference(t, source, loss, options))
         scaling = "none" if t.exact else method.lr_scaling
         rate = LearningRate(lr, scaling, method.decay, method.space)
         rates[t.name] = rate.rates(t.scales, schedule.rungs, q, steps)
     return rates
-
-
-def head_rate(scaling: str, q: int) -> float:
-    """Of the head by zeroth order, times the mean of ||x||^2."""
-    per_sample = gain("saturating", q) * HALF_GAIN if scaling == "saturating" else q
-    return HEAD_RATE * float(per_sample)
 
 
 def first_move_rate(t: Trainable, q: int, difference: float) -> float:

@@ -64,8 +64,7 @@ class Method:
     momentum       0 <= beta < 1, rounded to 2^-15; 0 saves its buffer
     lr             step in real units per unit of gradient at the schedule's first q, for all or by
                    tensor name; None: see `default_rates`
-    lr_scaling     "linear": the rate follows q; "saturating": up to that of the true gradient;
-                   "none": one rate; see `rate`
+    lr_scaling     "linear": the rate follows q; "none": one rate
     decay          "cosine" or "constant"
     space          "real", or "integer": one rate in code units for all channels
     recalibrate    double a channel's scale when its codes crowd at the rails

@@ -1,18 +1,11 @@
 """Learning rates as 16-bit multipliers and shifts, one pair per channel and per q.
 
-    Lm_c * 2^-Ls_c = lr * f(q)/f(q_ref) / S_c^2 * 2^-F   (steps in codes, see `update`)
+    Lm_c * 2^-Ls_c = lr * q/q_ref / S_c^2 * 2^-F         (steps in codes, see `update`)
     Lt = rs(Lm * COS[j], 15),  j = min(1023, 1024*t div T)
 
-    linear       f(q) = q
-    saturating   f(q) = q/(q + 333)
-    none         f(q) = 1
-
-The best rate grows in proportion to q while the estimate is mostly noise, so by default it follows
-q. It cannot grow beyond the rate of the true gradient, as "saturating" says; that is the better
-choice where q goes far beyond 100, as AdaScale's gain ratio is for batches (arXiv 2007.05105). 333
-is the ratio of zo's two rates for heads, see `default_rates`. All pairs are made before training; a
-step only looks them up. `space="real"` moves weights by lr times the gradient in real units, so
-each channel has its pair; `"integer"` gives all channels that of the mean scale.
+The best rate grows in proportion to q, so by default it follows q. All pairs are made before
+training; a step only looks them up. `space="real"` moves weights by lr times the gradient in real
+units, so each channel has its pair; `"integer"` gives all channels that of the mean scale.
 """
 
 import math
@@ -27,9 +20,7 @@ from numpy.typing import NDArray
 from .fixed_point import Ratio, ratio, ratios, rs
 from .update import FRACTION_BITS
 
-SCALINGS = ("linear", "saturating", "none")
-HALF_GAIN = 333
-"""Samples whose estimate wants half the rate of the true gradient."""
+SCALINGS = ("linear", "none")
 DECAYS = ("cosine", "constant")
 SPACES = ("real", "integer")
 COSINE_STEPS = 1024
@@ -63,7 +54,7 @@ class LearningRate:
     """What a user declares.
 
     lr        step in real units per unit of gradient, at q = q_ref
-    scaling   one of SCALINGS: how the rate follows q, see above
+    scaling   "linear": lr*q/q_ref; "none": one rate for all q
     decay     "cosine" over the run, or "constant"
     space     "real" or "integer"
     """
@@ -94,16 +85,9 @@ class LearningRate:
             raise ValueError(f"rate: steps must be at least 1, got {steps}")
         pairs = {}
         for q in rungs:
-            follows = gain(self.scaling, q) / gain(self.scaling, q_ref)
-            pairs[q] = rate_pairs(Fraction(float(self.lr)) * follows, scales, self.space)
+            lr = Fraction(float(self.lr)) * (Fraction(q, q_ref) if self.scaling == "linear" else 1)
+            pairs[q] = rate_pairs(lr, scales, self.space)
         return Rates(pairs, self.decay, steps)
-
-
-def gain(scaling: str, q: int) -> Fraction:
-    """f(q): what the rate of q samples is in proportion to, between any two q."""
-    if scaling == "none":
-        return Fraction(1)
-    return Fraction(q, q + HALF_GAIN) if scaling == "saturating" else Fraction(q)
 
 
 def rate_pairs(lr: Fraction, scales: Sequence[float], space: str) -> Ratio:

@@ -11,7 +11,7 @@ from zo.loss import ErrorCount
     ("changes", "message"),
     [
         ({"estimator": "two_sided"}, "estimator must be one of one_sided, centred, central, sign"),
-        ({"lr_scaling": "sqrt"}, "lr_scaling must be one of linear, saturating, none, got 'sqrt'"),
+        ({"lr_scaling": "sqrt"}, "lr_scaling must be one of linear, none, got 'sqrt'"),
         ({"decay": "step"}, "decay must be one of cosine, constant, got 'step'"),
         ({"space": "float"}, "space must be one of real, integer, got 'float'"),
         ({"rule": "floor"}, "rule must be one of error_feedback"),

@@ -76,10 +76,10 @@ def test_every_row_of_every_experiment_has_one_method(name):
         low, high = family.space
         assert 0 < low < (family.own or (low * high) ** 0.5) < high
         for cell in family.at(low):
-            method, q = Method(**cell.method), schedule_of(cell).q
-            samples = q * 334 / (q + 333) if method.lr_scaling == "saturating" else q
-            assert cell.rate == pytest.approx(low * (samples if family.per_sample else 1))
-            follows_q = method.lr_scaling != "none" and not method.exact_head
+            q = schedule_of(cell).q if family.per_sample else 1
+            assert cell.rate == low * q
+            method = Method(**cell.method)
+            follows_q = method.lr_scaling == "linear" and not method.exact_head
             assert family.per_sample == follows_q
 
 

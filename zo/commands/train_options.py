@@ -107,7 +107,7 @@ METHOD: Options = {
     "--perturbation": {"choices": PERTURBATIONS, "help": "what happens at the rails; clip"},
     "--momentum": {"type": float, "metavar": "X", "help": "0.9"},
     "--lr": {"type": float, "metavar": "X", "help": "learning rate at the first q; by rule"},
-    "--lr-scaling": {"choices": SCALINGS, "help": "how the rate follows q; linear"},
+    "--lr-scaling": {"choices": SCALINGS, "help": "whether the rate follows q; linear"},
     "--decay": {"choices": DECAYS, "help": "of the rate; cosine"},
     "--space": {"choices": SPACES, "help": "rate per channel or one; real"},
     "--warm-up": {

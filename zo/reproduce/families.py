@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from ..default_rates import EXACT_HEAD_RATE, HEAD_RATE
-from ..rate import gain
 from .cell import Cell, schedule_of
 from .experiment import Experiment, Plan
 
@@ -28,8 +27,8 @@ class Family:
 
     name        what their labels have in common
     cells       the rows
-    per_sample  the rate is of one sample, and a row's follows its schedule's first q as its method
-                says; else every row has the rate itself
+    per_sample  the rate is of one sample, and a row's is q times that, at its schedule's first q;
+                else every row has the rate itself, as where rates do not follow q
     own         the rate of a table without a search, None where each row finds its own
     """
 
@@ -53,11 +52,7 @@ class Family:
         return tuple(self._with_rate(cell, rate) for cell in self.cells)
 
     def _with_rate(self, cell: Cell, rate: float) -> Cell:
-        if not self.per_sample:
-            return replace(cell, rate=rate)
-        scaling = cell.method.get("lr_scaling", "linear")
-        samples = gain(scaling, schedule_of(cell).q) / gain(scaling, 1)
-        return replace(cell, rate=rate * float(samples))
+        return replace(cell, rate=rate * schedule_of(cell).q if self.per_sample else rate)
 
 
 def methods(experiment: Experiment, plan: Plan) -> list[Family]:
@@ -81,7 +76,7 @@ def families_of(cells: Sequence[Cell]) -> list[Family]:
 def _family(name: str, rows: Sequence[Cell]) -> Family:
     method, rates = rows[0].method, {cell.rate for cell in rows}
     exact = bool(method.get("exact_head"))
-    per_sample = method.get("lr_scaling") != "none" and rates == {None} and not exact
+    per_sample = method.get("lr_scaling", "linear") == "linear" and rates == {None} and not exact
     own = None if len(rates) > 1 else rates.pop()
     if own is None and method.get("estimator") != "sign":
         own = EXACT_HEAD_RATE if exact else HEAD_RATE if per_sample else None

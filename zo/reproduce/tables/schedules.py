@@ -7,8 +7,7 @@ from ..cell import Cell
 from ..experiment import Experiment, Limit, Plan
 from .runs import CONSTANT, EXACT, exact_head
 
-METHOD = {**CONSTANT, "lr_scaling": "saturating"}
-SLOPE = "The rate follows q up to that of the true gradient, and does not fall with the epochs."
+SLOPE = "The rate follows q and does not fall with the epochs."
 Q0, MIDDLE, LARGEST = 8, 32, 1024
 """Runs at equal forwards are as long as the plan's at MIDDLE; at equal cost q goes to LARGEST."""
 
@@ -27,7 +26,7 @@ def _at_equal_cost(plan: Plan) -> list[Cell]:
 def _cells(plan: Plan, limit: Limit, qs: Sequence[int], aware: Mapping[str, Any]) -> list[Cell]:
     """Runs as long as the limit lets the smallest q be, under a rate that does not fall."""
     longest = -(-limit.cost // (plan.steps * (limit.per_step + Q0 + 1)))
-    same: dict[str, Any] = {"epochs": longest, "stop_after": 0, "method": METHOD,
+    same: dict[str, Any] = {"epochs": longest, "stop_after": 0, "method": CONSTANT,
                             "limit": tuple(limit)}  # fmt: skip
     ends = {"q0": Q0, "q_max": qs[-1]}
     declared = {**ends, "epochs": plan.epochs}
