@@ -15,6 +15,7 @@ from npusim.neural_art.stored import read
 
 from ..batch import Source
 from ..classifier import find_classifier
+from ..data import Dataset
 from ..evaluate import Evaluation, evaluate
 from ..float_reference import train_float32
 from ..loss import cross_entropy_loss
@@ -39,25 +40,56 @@ class Start(NamedTuple):
     norm: float
 
 
+class Setting(NamedTuple):
+    """What a cell's run begins with.
+
+    graph        of the head alone, int8
+    train        features as images, and
+    validation   likewise
+    test         rows of the bank that judge it
+    options      of the run
+    """
+
+    graph: Graph
+    train: Dataset
+    validation: Dataset
+    test: NDArray[np.int64]
+    options: Options
+
+
+def head_of(cell: Cell, bank: Bank) -> Head:
+    """The int8 head that a cell's run begins with."""
+    return _int8_head(cell, bank, _start(bank, cell.seed, cell.batch))
+
+
+def setting_of(cell: Cell, bank: Bank) -> Setting:
+    """Where a cell's run stands before it is prepared.
+
+    raises   ValueError, TypeError for a cell that means nothing
+    """
+    start = _start(bank, cell.seed, cell.batch)
+    graph = head_graph(bank, _int8_head(cell, bank, start), cell.profile)
+    train, validation, test = start.rows
+    options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed,
+                      stop_after=cell.stop_after, method=_method(cell, start))  # fmt: skip
+    return Setting(_with_unknowns(graph, cell.unknowns), images(bank, train, cell.augment),
+                   images(bank, validation), test, options)  # fmt: skip
+
+
 def run_cell(cell: Cell, bank: Bank) -> Outcome:
     """Train the cell's head and judge it on the images that nothing was chosen by.
 
     raises   ValueError, TypeError for a cell that means nothing
     """
     begin = time.perf_counter()
-    start = _start(bank, cell.seed, cell.batch)
-    graph = head_graph(bank, _int8_head(cell, bank, start), cell.profile)
-    graph = _with_unknowns(graph, cell.unknowns)
-    parts = [images(bank, rows, cell.augment and i == 0) for i, rows in enumerate(start.rows)]
+    graph, learned, held_out, test, options = setting_of(cell, bank)
     session = Session(graph, trainable=["head"], threads=1)
-    options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed,
-                      stop_after=cell.stop_after, method=_method(cell, start))  # fmt: skip
     if cell.numbers == "float32":
-        history = train_float32(session, parts[0], parts[1], scheduler=schedule_of(cell),
+        history = train_float32(session, learned, held_out, scheduler=schedule_of(cell),
                                 options=options).history  # fmt: skip
         return Outcome(history, None, time.perf_counter() - begin)
-    result = train(session, parts[0], parts[1], scheduler=schedule_of(cell), options=options)
-    found = _evaluation(result.graph, bank, start.rows[2])
+    result = train(session, learned, held_out, scheduler=schedule_of(cell), options=options)
+    found = _evaluation(result.graph, bank, test)
     return Outcome(result.history, (found.correct, found.total), time.perf_counter() - begin)
 
 
