@@ -23,10 +23,12 @@ class Counted(NamedTuple):
 
     total    instructions within the addresses that count
     passed   (name of a mark, instructions before it), in the order they were passed
+    stack    bytes that it went deep, 0 where nobody asked
     """
 
     total: int
     passed: tuple[tuple[str, int], ...]
+    stack: int
 
 
 def qemu_command(program: Path, words: Sequence[str], *options: str) -> list[str]:
@@ -61,20 +63,24 @@ def symbols(program: Path) -> dict[str, range]:
     return found
 
 
-def plugin_options(plugin: Path, within: range, marks: Sequence[int] = ()) -> list[str]:
+def plugin_options(
+    plugin: Path, within: range, marks: Sequence[int] = (), stack: int = 0
+) -> list[str]:
     """Options of QEMU that count.
 
     within   addresses that count
     marks    addresses at whose execution the count so far is told
+    stack    address below which the stack begins; its depth is told unless this is 0
     """
     words = [str(plugin), f"low={within.start:#x}", f"high={within.stop:#x}"]
-    return ["-plugin", ",".join([*words, *(f"mark={at:#x}" for at in marks)])]
+    words += [f"mark={at:#x}" for at in marks] + [f"stack={stack:#x}"] * bool(stack)
+    return ["-plugin", ",".join(words)]
 
 
 def count_instructions(
     program: Path, words: Sequence[str], plugin: Path, marks: Sequence[str]
 ) -> Counted:
-    """Run an ELF file in its folder and count everything it executes.
+    """Run an ELF file in its folder, count everything it executes, and see how deep its stack is.
 
     words    see `qemu_command`
     marks    functions at whose entry the count is told
@@ -82,7 +88,8 @@ def count_instructions(
     """
     places = symbols(program)
     at = {places[name].start: name for name in marks}
-    command = qemu_command(program, words, *plugin_options(plugin, EVERYWHERE, list(at)))
+    options = plugin_options(plugin, EVERYWHERE, list(at), places["stack_top"].start)
+    command = qemu_command(program, words, *options)
     done = subprocess.run(command, cwd=program.parent, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=False)  # fmt: skip
     if done.returncode:
@@ -102,4 +109,5 @@ def read_count(said: str, at: Mapping[int, str]) -> Counted:
         raise OSError(f"qemu-system-arm: must tell a count of instructions, got {said[-200:]!r}")
     marks = re.findall(r"^mark 0x([0-9a-f]+) (\d+)$", said, re.MULTILINE)
     passed = tuple((at[int(address, 16)], int(count)) for address, count in marks)
-    return Counted(int(total[1]), passed)
+    stack = re.search(r"^stack (\d+)$", said, re.MULTILINE)
+    return Counted(int(total[1]), passed, int(stack[1]) if stack else 0)

@@ -66,7 +66,8 @@ def test_operators_whose_gradient_reads_inputs_keep_them():
 
 def test_counts_are_read_from_what_the_plugin_says():
     counted = read_count(SAID, AT)
-    assert counted.total == 3100
+    assert (counted.total, counted.stack) == (3100, 0)
+    assert read_count(f"stack 512\n{SAID}", AT).stack == 512
     counts = (100, 2600, 2700, 3000)
     assert counted.passed == tuple(zip(AT.values(), counts, strict=True))
     with pytest.raises(OSError, match="must tell a count of instructions, got 'hello"):
@@ -85,7 +86,7 @@ def test_steps_are_counted_from_their_entry_to_what_follows():
     with pytest.raises(ValueError, match="must train 2 steps in QEMU, got 1"):
         step_instructions(counted, epochs(8, 16), 1)
     with pytest.raises(ValueError, match="must start and evaluate first, got zo_evaluate"):
-        frozen_instructions(Counted(1, counted.passed[1:]))
+        frozen_instructions(Counted(1, counted.passed[1:], 0))
 
 
 def test_bytes_that_differ_are_counted():
@@ -147,6 +148,7 @@ def test_device_table_of_the_digit_reader(tmp_path, monkeypatch, zo_command):
     sample = (steps[16] - steps[8]) / 8
     assert steps[64] == pytest.approx(steps[8] + 56 * sample, rel=0.01)
     assert values["exact head", "steps", "", "step, q = 0"] < steps[8]
+    assert 500 < values["exact head", "steps", "", "stack"] < 8000
     kept, made = (values["exact head", "memory", where, "zeros"] for where in ("kept", ""))
     assert kept - made == 64 * (1068 + 153)
     text = (tmp_path / "out" / "T7.md").read_text()
@@ -162,9 +164,9 @@ def test_a_difference_shows(tmp_path, monkeypatch, zo_command):
     figures = {"training images": 70, "validation images": 10, "test images": 20,
                "validation": 0.5, "test": 0.25, "epochs": 1, "last q": 8, "steps, q = 8": 1,
                "steps": 1, "batch": 64, "bytes": 720, "different": 3, "image": 1000.0,
-               "step, q = 8": 500, "code": 1, "constants": 2, "data": 3, "zeros": 4, "samples": 5,
-               "arena": 6, "features": 0, "trained": 8, "least kept": 9, "least gradients": 10,
-               "plain kept": 11, "plain gradients": 12}  # fmt: skip
+               "step, q = 8": 500, "stack": 99, "code": 1, "constants": 2, "data": 3, "zeros": 4,
+               "samples": 5, "arena": 6, "features": 0, "trained": 8, "least kept": 9,
+               "least gradients": 10, "plain kept": 11, "plain gradients": 12}  # fmt: skip
     made = STUDIES["T7"]._replace(run=lambda part, task: Measured(figures), tools=())
     monkeypatch.setitem(STUDIES, "T7", made)
     monkeypatch.chdir(tmp_path)

@@ -145,7 +145,8 @@ def _steps(part: Part, task: Task) -> Figures:
     options = replace(whole.options, epochs=len(plan), stop_after=0)
     ran = run_in_qemu(Deployment(few, lambda: Declared(plan), options, keep=True))
     found: Figures = {"batch": whole.options.batch, "bytes": ran.changed,
-                      "different": ran.different, "image": ran.image}  # fmt: skip
+                      "different": ran.different, "image": ran.image,
+                      "stack": ran.stack}  # fmt: skip
     return found | {f"step, q = {q}": count for q, count in ran.steps}
 
 

@@ -22,9 +22,8 @@ from ..train import train
 TARGET, NAME = "qemu-m55", "model"
 ENTRIES = ("zo_train", f"{NAME}_load_training", f"{NAME}_training")
 """What a firmware calls."""
-START, EVALUATION, STEP, END = "zo_run_start", "zo_evaluate", "zo_run_train_step", (
-    "zo_run_finish_epoch"
-)  # fmt: skip
+START, EVALUATION = "zo_run_start", "zo_evaluate"
+STEP, END = "zo_run_train_step", "zo_run_finish_epoch"
 MARKS = (START, EVALUATION, STEP, END)
 
 
@@ -50,12 +49,14 @@ class Ran(NamedTuple):
     steps       instructions of each step, with its q
     changed     bytes that the run could change
     different   of them, that are not Python's
+    stack       bytes that the program went deep
     """
 
     image: float
     steps: tuple[tuple[int, int], ...]
     changed: int
     different: int
+    stack: int
 
 
 class Linked(NamedTuple):
@@ -95,7 +96,7 @@ def run_in_qemu(deployment: Deployment) -> Ran:
     images = len(task.train) + len(task.validation)
     image = frozen_instructions(counted) / images if deployment.keep else 0
     steps = step_instructions(counted, result.history, options.steps_per_epoch(len(task.train)))
-    return Ran(image, steps, len(expected), differing(written, expected))
+    return Ran(image, steps, len(expected), differing(written, expected), counted.stack)
 
 
 def differing(written: bytes, expected: bytes) -> int:

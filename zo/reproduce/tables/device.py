@@ -125,15 +125,15 @@ def _steps(results: Results) -> Grid:
     parts = list(_found(results, "steps"))
     agreed = {q: figures for _, figures in parts for q in steps if f"step, q = {q:.0f}" in figures}
     batch = parts[0][1]["batch"]
-    heads = ("", "instructions", "ms", "with the frozen layers", "ms", "C: bytes")
+    heads = ("", "instructions", "ms", "with the frozen layers", "ms", "stack", "C: bytes")
     rows = [
         (_step_name(q), f"{count:,.0f}", f"{_milliseconds(count):,.1f}",
          f"{count + batch * image:,.0f}", f"{_milliseconds(count + batch * image):,.0f}",
-         _agreement(agreed[q]))
+         f"{agreed[q]['stack']:,.0f}", _agreement(agreed[q]))
         for q, count in steps.items()
     ]  # fmt: skip
     rows.append(("frozen layers, an image", f"{image:,.0f}", f"{_milliseconds(image):,.1f}",
-                 "-", "-", "-"))  # fmt: skip
+                 "-", "-", "-", "-"))  # fmt: skip
     return Grid(f"A step of {batch:.0f} images on a Cortex-M55", heads, rows)
 
 
@@ -247,7 +247,8 @@ STUDIES = (
             "float32. Both: 4 bytes for each trained weight's gradient, and the linked program's "
             "RAM without its batch of features.",
             "Samples are labelled images in flash. Constants hold what RAM begins with. RAM is "
-            "all that is linked, the arena included; there is no heap, and the stack comes on top.",
+            "all that is linked, the arena included; there is no heap. The stack comes on top: so "
+            "many bytes deep was the whole program in QEMU, which trained all these steps.",
         ),
         tools=tuple(M55_TOOLS),
     ),
