@@ -19,6 +19,7 @@ from provenance import provenance
 
 import npusim
 import zo
+from npusim.export.tools import tool_version
 from zo import perturb, prng, update
 from zo.fixed_point import Ratio
 
@@ -27,7 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from c.cases import arguments
 from c.records import Case
 from c.toolchain import RULES, code
-from instruction_counter import Counter, version
+from instruction_counter import Counter
 from kernel_calls import kernel_calls
 from unweighted_calls import unweighted_calls
 
@@ -108,8 +109,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             result["kernels"][kind] = measure_kernels(kind, Path(folder))
     result["options"] = " ".join(RULES[1:3])
-    result["compiler"] = version("arm-none-eabi-gcc", "--version")
-    result["simulator"] = version("qemu-system-arm", "--version")
+    result["compiler"] = tool_version("arm-none-eabi-gcc")
+    result["simulator"] = tool_version("qemu-system-arm")
     result |= provenance()
     output = Path(__file__).parent / "results" / "m55_instructions.json"
     output.parent.mkdir(exist_ok=True)

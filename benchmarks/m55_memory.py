@@ -10,7 +10,6 @@ the model has none; they do not change a size. The result goes to benchmarks/res
 
 import json
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from provenance import provenance
 import npusim
 import zo
 from npusim.export import export_c
+from npusim.export.sections import CPUS, linked_sections
 from npusim.head import Head, find_head, replace_head
 from npusim.tensor_files import random_inputs
 from zo.data import in_memory
@@ -28,8 +28,6 @@ from zo.export import Device, Task, export_training
 MODELS = Path(os.environ["NPUSIM_SHARED"]) / "models"
 TARGET = "qemu-m55"
 CLASSES, SIDE, BATCH, Q = 10, 96, 64, 4
-SECTIONS = {"text": "code", "rodata": "constants", "data": "ram", "bss": "ram"}
-CPUS = {"scalar": "cortex-m55+nomve", "mve": "cortex-m55"}
 SEED = 20261204
 
 
@@ -60,27 +58,13 @@ def trainer(folder: Path) -> tuple[list[str], int]:
     return ["zo_train", "model_load_training", "model_training"], 0
 
 
-def sections(folder: Path, entries: list[str], cpu: str) -> dict[str, int]:
-    """Bytes of code, of constants and of RAM, of what is reached from these symbols."""
-    sources = sorted((*folder.glob("model*.c"), *folder.glob("samples.c")))
-    parts = [path.with_suffix(".o").name for path in sources]
-    _run(folder, "make", "-s", "clean")
-    _run(folder, "make", "-s", f"CPU={cpu}", "libkernels.a", *parts)
-    roots = [f"-Wl,-u,{name}" for name in entries]
-    options = [f"-mcpu={cpu}", "-mthumb", "-mfloat-abi=hard", "-nostartfiles", "-Wl,--gc-sections"]
-    options += [f"-Wl,-e,{entries[0]}", *roots, "-o", "linked.elf"]
-    _run(folder, "arm-none-eabi-gcc", *options, *parts, "libkernels.a")
-    sizes = dict.fromkeys(SECTIONS.values(), 0)
-    for line in _run(folder, "arm-none-eabi-size", "-A", "linked.elf").splitlines():
-        name, *rest = line.split() or [""]
-        if kind := SECTIONS.get(name.removeprefix(".")):
-            sizes[kind] += int(rest[0])
-    return sizes
-
-
-def _run(folder: Path, *command: str) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout
+def sections(folder: Path, entries: list[str], arena: int) -> dict[str, dict[str, int]]:
+    """Bytes of code, of constants and of RAM, by kind of processor."""
+    found = {kind: linked_sections(folder, entries, cpu) for kind, cpu in CPUS.items()}
+    return {
+        kind: {"code": one.code, "constants": one.constants, "ram": one.ram + arena}
+        for kind, one in found.items()
+    }
 
 
 def main() -> None:
@@ -89,9 +73,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "out"
             entries, arena = write(folder)
-            result[name] = {kind: sections(folder, entries, cpu) for kind, cpu in CPUS.items()}
-            for found in result[name].values():
-                found["ram"] += arena
+            result[name] = sections(folder, entries, arena)
     result |= provenance()
     output = Path(__file__).parent / "results" / "m55_memory.json"
     output.write_text(json.dumps(result, indent=2) + "\n")

@@ -23,13 +23,14 @@ import numpy as np
 from provenance import provenance
 
 import npusim
+from npusim.export.tools import tool_version
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 from c.npu_cases import nodes
 from c.records import Case
 from c.toolchain import code
-from instruction_counter import Counter, version
+from instruction_counter import Counter
 from unweighted_calls import planned
 
 SEED = 20261204
@@ -76,8 +77,8 @@ def main() -> None:
     name = "_".join(["m55", path.stem, *map(str, (options.input_size or ())[:1])])
     output = Path(__file__).parent / "results" / f"{name}.csv"
     about = {
-        "compiler": version("arm-none-eabi-gcc", "--version"),
-        "simulator": version("qemu-system-arm", "--version"),
+        "compiler": tool_version("arm-none-eabi-gcc"),
+        "simulator": tool_version("qemu-system-arm"),
         **provenance(),
     }
     with output.open("w", newline="") as file:

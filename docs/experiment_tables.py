@@ -11,7 +11,8 @@ from pages import markdown, rewrite
 
 from zo.reproduce.experiment import Experiment, Plan
 from zo.reproduce.families import methods
-from zo.reproduce.tables import EXPERIMENTS
+from zo.reproduce.study import Study
+from zo.reproduce.tables import EXPERIMENTS, STUDIES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "experiments.md"
 RESULTS = PAGE.parent / "experiments"
@@ -54,12 +55,25 @@ def _page_order(page: Path) -> tuple[str, int, str]:
     return name[0], int(name[1:]), material
 
 
-def _order(experiment: Experiment) -> tuple[str, int]:
+def studies() -> str:
+    """Name, question and size of every study, and what it takes."""
+    head = ("name", "what it compares", "question", "runs", "takes")
+    rows = [(f"`{s.name}`", s.title, s.question, str(len(s.runs(Plan()))), _taken(s))
+            for s in sorted(STUDIES.values(), key=_order)]  # fmt: skip
+    return markdown(head, rows)
+
+
+def _taken(study: Study) -> str:
+    material = "model and images, or the shipped digit reader" if study.material == "task" else ""
+    return "; ".join(filter(None, (material, ", ".join(study.tools)))) or "nothing"
+
+
+def _order(experiment: Experiment | Study) -> tuple[str, int]:
     """Figures before tables, each by number."""
     return experiment.name[0], int(experiment.name[1:])
 
 
-TABLES = {"tables": tables, "deviations": deviations, "results": results}
+TABLES = {"tables": tables, "deviations": deviations, "studies": studies, "results": results}
 
 if __name__ == "__main__":
     rewrite(PAGE, TABLES)

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from c.toolchain import BOARD, QEMU, RULES, SANITIZERS, Target, require
+from c.toolchain import BOARD, RULES, SANITIZERS, Target, require
 
 from npusim import Graph, Session
 from npusim.engine import as_codes
 from npusim.export import Project
+from npusim.export.qemu import qemu_command
 from npusim.export.targets import FOLDER
 from npusim.sources import c_sources
 
@@ -218,9 +219,7 @@ def _compile(target: Target, sources: Sequence[Path], folder: Path) -> Path:
 def _run(program: Path, target: Target) -> None:
     command = [str(program)]
     if target.kind == "m55":
-        semihosting = "enable=on,target=native,chardev=host,arg=fleet"
-        command = [*QEMU, "-chardev", "stdio,id=host", "-semihosting-config", semihosting,
-                   "-kernel", str(program)]  # fmt: skip
+        command = qemu_command(program, ("fleet",))
     ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
                            timeout=SECONDS, check=False)  # fmt: skip
     assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]

@@ -95,7 +95,7 @@ def whole(page):
     return experiment is not None and experiment.limit is None
 
 
-@pytest.mark.parametrize("page", filter(whole, EXPERIMENTS), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", list(filter(whole, EXPERIMENTS)), ids=lambda page: page.stem)
 def test_the_figures_of_an_experiment_are_those_of_its_runs(page):
     """Validation accuracies of whole runs: means over seeds of the last ten epochs."""
     data = gzip.decompress((CLONE / "benchmarks/results" / f"{page.stem}.csv.gz").read_bytes())

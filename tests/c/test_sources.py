@@ -10,6 +10,7 @@ import npusim
 import zo
 from c.headers import without_comments
 from c.toolchain import RULES, require
+from npusim.export.targets import FOLDER
 
 PACKAGES = {"zo": zo.c_sources(), "npu": npusim.c_sources()}
 """Files by the prefix of their public names."""
@@ -98,6 +99,14 @@ PROTOTYPES = {
     "    int64_t *);",
     "fully_connected.h": "void run_head(const int8_t *, int8_t *);",
 }
+
+
+def test_the_plugin_that_counts_compiles_without_warnings(tmp_path):
+    require("gcc")
+    source, plugin = FOLDER / "count_instructions.c", tmp_path / "libcount.so"
+    command = ["gcc", *RULES, "-shared", "-fPIC", str(source), "-o", str(plugin)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_examples_of_the_page_compile(tmp_path):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from npusim.export.qemu import qemu_command
 from npusim.export.targets import FOLDER
 
 from .dispatch import dispatcher
@@ -36,17 +37,6 @@ RULES = [
 SANITIZERS = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 SSE = ["-msse2", "-mfpmath=sse"]  # real numbers of 32 and 64 bits, as everywhere else
 M55 = ["-mthumb", "-mfloat-abi=hard", "-ffunction-sections"]
-QEMU = [
-    "qemu-system-arm",
-    "-M",
-    "mps3-an547",
-    "-display",
-    "none",
-    "-serial",
-    "none",
-    "-monitor",
-    "none",
-]
 SECONDS = 300
 
 
@@ -149,11 +139,7 @@ class Runner:
         """What runs the files in and out of the folder; options are QEMU's."""
         if self.target.kind == "program":
             return [str(self.path), "in", "out"]
-        semihosting = "enable=on,target=native,chardev=host,arg=batch,arg=in,arg=out"
-        return [
-            *QEMU, "-chardev", "stdio,id=host", "-semihosting-config", semihosting, *options,
-            "-kernel", str(self.path),
-        ]  # fmt: skip
+        return qemu_command(self.path, ("batch", "in", "out"), *options)
 
     def _build(self, program: Code) -> Path:
         if self.target.kind == "library":

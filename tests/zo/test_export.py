@@ -14,6 +14,7 @@ from npusim import Accumulator, ModelError, Session
 from npusim.export import TARGETS
 from npusim.head import with_features
 from zo.export import Device, Task, export_training
+from zo.export.changed import changed_bytes
 from zo.export.samples import samples
 from zo.loss import ErrorCount
 
@@ -114,7 +115,7 @@ def test_a_run_ends_with_zos_weights(below_program):
 
     assert [line.split()[5] for line in said] == [str(e.correct) for e in result.history]
     assert any(epoch.events for epoch in result.history)
-    assert (program.folder / "out.bin").read_bytes() == changed(session)
+    assert (program.folder / "out.bin").read_bytes() == changed_bytes(session)
 
 
 def test_program_and_train_go_on_from_each_others_states(below_program, tmp_path):
@@ -136,10 +137,10 @@ def test_program_and_train_go_on_from_each_others_states(below_program, tmp_path
     begun = (tmp_path / "run.zor").read_bytes()
     said = program.done("./model", "out.bin", "run.zor").splitlines()
     assert [line.split()[1] for line in said] == ["1", "2", "3"]
-    assert (tmp_path / "out.bin").read_bytes() == changed(whole)
+    assert (tmp_path / "out.bin").read_bytes() == changed_bytes(whole)
     assert (tmp_path / "run.zor").read_bytes() == (tmp_path / "whole.zor").read_bytes() != begun
     ended, result = train("run.zor")
-    assert changed(ended) == changed(whole)
+    assert changed_bytes(ended) == changed_bytes(whole)
     assert [e.epoch for e in result.history] == [3]
 
 
@@ -186,20 +187,6 @@ def test_program_refuses_states_that_are_not_this_runs(damage, head_program):
     said = program.done("./model", "out.bin", "bad.zor", status=2)
     assert said == "bad.zor: must be the whole state of this run\n"
     assert (folder / "bad.zor").read_bytes() == data
-
-
-def changed(session):
-    """What training changed, in the order of the C project: of each node weights, bias, shift."""
-    parts = []
-    for node in session.graph.nodes:
-        names = [session.graph.tensors[i].name for i in node.inputs[1:]]
-        if set(names) & set(session.trainable):
-            weights = session.weights.get(names[0])
-            parts += [] if weights is None else [weights]
-            parts += [session.biases[node.name], session.requantization[node.name].shift]
-        elif node.op == "fully_connected":
-            parts.append(session.requantization[node.name].shift)
-    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
 def link_samples(program, data):
@@ -249,6 +236,16 @@ def test_kept_features_change_nothing(name, build, tmp_path):
         images, 0
     )
     assert "| the same, of all images | RAM, `.bss` |" in project.files["README.md"]
+
+
+@pytest.mark.parametrize("trainable", [HEAD[:1], HEAD])
+def test_an_exact_head_reads_features_that_are_the_images(trainable, tmp_path):
+    """Of a graph that is a head alone, nothing is frozen, and no layer makes its features."""
+    graph, *parts = head_task(seed=1)
+    settings = options({"exact_head": True})
+    project = export_training(Task(graph, trainable, *parts), "head", schedule(), settings)
+    program = Program(project, BY_NAME["gcc-sanitized"], tmp_path)
+    assert program.check().endswith("self-test: 0 of 2 steps and 0 of 2 epochs differ\n")
 
 
 def test_samples_that_do_not_fit_are_refused(head_program, tmp_path):

@@ -35,8 +35,9 @@ first weights and all signs; a fifth of the images is the test of all.
 Finished runs are kept in DIR/runs: a second call goes on where the first one
 stopped, on any number of workers, to the same numbers.
 
-T11 and T14 take the shipped digit reader where no model is given, and put a new
-head on one that is; T12 needs neither model nor images.
+T7, T11 and T14 take the shipped digit reader where no model is given, and put a
+new head on one that is; T12 needs neither model nor images. T7 counts in QEMU:
+it needs make, gcc, arm-none-eabi-gcc and qemu-system-arm.
 """
 
 ALL_TITLES = {**TITLES, **{name: study.title for name, study in STUDIES.items()}}

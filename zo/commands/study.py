@@ -4,6 +4,7 @@ import argparse
 import json
 import platform
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich import box
@@ -12,6 +13,7 @@ from rich.table import Table
 
 import npusim
 from npusim.command_line import DONE, load_model
+from npusim.export.tools import require_tools, tool_version
 from npusim.progress_bar import bar
 
 from ..data import load
@@ -29,8 +31,10 @@ HEAD_WIDTH = 9
 def run_study(study: Study, arguments: argparse.Namespace, plan: Plan) -> int:
     """Run what is missing, write the tables and print them.
 
-    raises   ValueError where the model or the images do not fit the study
+    raises   ValueError where the model or the images do not fit the study; FileNotFoundError where
+             tools are missing
     """
+    require_tools(study.name, study.tools)
     folder: Path = arguments.output
     task = _task(study, arguments)
     digest = "" if task is None else task.digest
@@ -38,7 +42,7 @@ def run_study(study: Study, arguments: argparse.Namespace, plan: Plan) -> int:
     with bar("runs") as advance:
         results = outcomes(study.runs(plan), study.run, task, store, advance,
                            Spread(arguments.workers, arguments.scheduler))  # fmt: skip
-    write_study(study, results, folder, _notes(task))
+    write_study(study, results, folder, [*_notes(task), *map(tool_version, _told(study.tools))])
     if arguments.json:
         print(json.dumps(study.records(results), indent=2))
         return DONE
@@ -78,6 +82,11 @@ def _task(study: Study, arguments: argparse.Namespace) -> Task | None:
     with bar("pictures") as advance:
         dataset = thinned(load(arguments.data), arguments.quick)
         return picture_task(graph, dataset, found, advance)
+
+
+def _told(tools: Sequence[str]) -> list[str]:
+    """Tools whose version decides numbers."""
+    return [tool for tool in tools if tool not in ("make", "gcc")]
 
 
 def _notes(task: Task | None) -> list[str]:

@@ -144,6 +144,10 @@ def _rest(network: Network) -> Iterator[str]:
     if len(model.graph.outputs) > 1:
         own = f"arena.bytes + {model.names.macro}_Y_1_OFFSET"
         arguments.append(f"features == NULL ? {own} : features")
+    elif network.inputs and not network.frozen:  # the head reads the image itself
+        yield "    if (features != NULL) {"
+        yield f"        memcpy(features, live, {network.inputs});"
+        yield "    }"
     else:
         yield "    (void)features;"
     yield from _call(f"{model.prefix}_{'run_from' if network.frozen else 'run'}", arguments)

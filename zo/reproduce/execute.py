@@ -1,7 +1,8 @@
 """Run one cell on a bank."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -42,23 +43,55 @@ class Start(NamedTuple):
     norm: float
 
 
+class Setting(NamedTuple):
+    """What a cell's run begins with.
+
+    graph        of the head alone, int8
+    train        features as images, and
+    validation   likewise
+    test         what judges it
+    options      of the run
+    """
+
+    graph: Graph
+    train: Dataset
+    validation: Dataset
+    test: Dataset
+    options: Options
+
+
+def head_of(cell: Cell, bank: Bank) -> Head:
+    """The int8 head that a cell's run begins with."""
+    return _int8_head(cell, bank, _start(bank, cell.seed, cell.batch))
+
+
+def setting_of(cell: Cell, bank: Bank) -> Setting:
+    """Where a cell's run stands before it is prepared.
+
+    raises   ValueError, TypeError for a cell that means nothing
+    """
+    start = _start(bank, cell.seed, cell.batch)
+    graph = head_graph(bank, _int8_head(cell, bank, start), cell.profile)
+    train, validation, test = start.rows
+    options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed,
+                      stop_after=cell.stop_after, method=_method(cell, start))  # fmt: skip
+    return Setting(_with_unknowns(graph, cell.unknowns), images(bank, train, cell.augment),
+                   images(bank, validation), images(bank, test), options)  # fmt: skip
+
+
 def run_cell(cell: Cell, bank: Bank) -> Outcome:
     """Train the cell's head and judge it on the images that nothing was chosen by.
 
     raises   ValueError, TypeError for a cell that means nothing
     """
     begin = time.perf_counter()
-    start = _start(bank, cell.seed, cell.batch)
-    graph = head_graph(bank, _int8_head(cell, bank, start), cell.profile)
-    graph = _with_unknowns(graph, cell.unknowns)
-    parts = [images(bank, rows, cell.augment and i == 0) for i, rows in enumerate(start.rows)]
+    graph, learned, held_out, test, options = setting_of(cell, bank)
     session = Session(graph, trainable=["head"], threads=1)
     seen: list[Epoch] = []
-    hooks = Hooks(on_epoch=_until_limit(cell, len(start.rows[0]), seen))
-    options = Options(epochs=cell.epochs, batch=cell.batch, seed=cell.seed, hooks=hooks,
-                      stop_after=cell.stop_after, method=_method(cell, start))  # fmt: skip
+    steps = options.steps_per_epoch(learned.originals)
+    options = replace(options, hooks=Hooks(on_epoch=_until_limit(cell, steps, seen)))
     try:
-        history, found = _trained(cell, session, parts, options)
+        history, found = _trained(cell, session, (learned, held_out, test), options)
     except _LimitError:
         return Outcome(tuple(seen), None, time.perf_counter() - begin)
     return Outcome(history, (found.correct, found.total), time.perf_counter() - begin)
@@ -68,27 +101,28 @@ class _LimitError(Exception):
     """A run has taken all that counts."""
 
 
-def _until_limit(cell: Cell, images: int, seen: list[Epoch]) -> Callable[[Epoch], None]:
+def _until_limit(cell: Cell, steps: int, seen: list[Epoch]) -> Callable[[Epoch], None]:
     """Keeps every epoch, and stops behind the cell's limit."""
 
     def on_epoch(epoch: Epoch) -> None:
         seen.append(epoch)
-        if cell.limit is not None and not Limit(*cell.limit).holds(epoch, images // cell.batch):
+        if cell.limit is not None and not Limit(*cell.limit).holds(epoch, steps):
             raise _LimitError
 
     return on_epoch
 
 
 def _trained(
-    cell: Cell, session: Session, parts: Sequence[Dataset], options: Options
+    cell: Cell, session: Session, parts: tuple[Dataset, Dataset, Dataset], options: Options
 ) -> tuple[tuple[Epoch, ...], Evaluation]:
     """The history, and how the last weights do on the test."""
+    learned, held_out, test = parts
     if cell.numbers == "float32":
-        real = train_float32(session, parts[0], parts[1], scheduler=schedule_of(cell),
+        real = train_float32(session, learned, held_out, scheduler=schedule_of(cell),
                              options=options)  # fmt: skip
-        return real.history, real.evaluate(_source(session, parts[2]))
-    result = train(session, parts[0], parts[1], scheduler=schedule_of(cell), options=options)
-    return result.history, _evaluation(result.graph, parts[2])
+        return real.history, real.evaluate(_source(session, test))
+    result = train(session, learned, held_out, scheduler=schedule_of(cell), options=options)
+    return result.history, _evaluation(result.graph, test)
 
 
 @lru_cache(maxsize=8)

@@ -37,3 +37,25 @@ def bars(values: Mapping[str, float], axis: str) -> Any:
     axes.set_xlabel(axis)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def bar_panels(panels: Mapping[str, Mapping[str, tuple[float, float]]]) -> Any:
+    """Lying bars side by side, each panel with labels of its own; a matplotlib Figure.
+
+    panels   axis -> label -> (value, its standard deviation, 0 for none)
+    """
+    rows = max(map(len, panels.values()))
+    figure = figures().Figure(figsize=(5.2 * len(panels), 1.3 + 0.42 * rows), layout="constrained")
+    axes = figure.subplots(ncols=len(panels), squeeze=False)[0]
+    for each, colour, (axis, values) in zip(axes, COLOURS, panels.items(), strict=False):
+        lengths = [value for value, _ in values.values()]
+        errors = [deviation for _, deviation in values.values()]
+        each.barh(list(values), lengths, xerr=errors if any(errors) else None, color=colour)
+        for y, (length, error) in enumerate(zip(lengths, errors, strict=True)):
+            text = f"{length:,.1f}" if length < 1000 else f"{length:,.0f}"
+            each.text(length + error, y, f" {text}", va="center", color=INK, size=9)
+        each.margins(x=0.22)
+        each.invert_yaxis()
+        each.set_xlabel(axis)
+        each.spines[["top", "right"]].set_visible(False)
+    return figure

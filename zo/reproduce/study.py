@@ -34,6 +34,7 @@ class Study(NamedTuple):
     records    results -> a line of the CSV for each
     picture    results -> PNG
     notes      how to read it
+    tools      programs besides Python that its runs need, of npusim.export.tools.M55_TOOLS
     material   "task" where cells run on a network and images, "none" where they need nothing
     """
 
@@ -47,6 +48,7 @@ class Study(NamedTuple):
     records: Callable[[Sequence[tuple[Any, Any]]], Sequence[Record]]
     picture: Callable[[Sequence[tuple[Any, Any]]], bytes]
     notes: Sequence[str] = ()
+    tools: Sequence[str] = ()
     material: str = "task"
 
 

@@ -3,6 +3,7 @@
 from ..experiment import Experiment
 from ..study import Study
 from . import (
+    device,
     estimators,
     fixed_q,
     head_room,
@@ -23,5 +24,5 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in module.EXPERIMENTS
 }  # fmt: skip
 STUDIES: dict[str, Study] = {
-    study.name: study for module in (shifts, restore) for study in module.STUDIES
+    study.name: study for module in (device, shifts, restore) for study in module.STUDIES
 }
