@@ -10,7 +10,8 @@ from. The probe is ridge regression on standardised features, its penalty chosen
 `cosine` and `sqnr` compare features of test images; `agreement` is how often the probe of the float
 features says the same of int8 features. `against` compares either with each rival on the same test
 images: the difference with its interval at 95 %, and McNemar's p. It is of the test images alone:
-other labelled images to learn from would move the probes too. Written to benchmarks/results.
+other labelled images to learn from would move the probes too. The result is written to
+benchmarks/results after each way.
 """
 
 import argparse
@@ -125,7 +126,7 @@ def compared(
 
 
 def against(told: Mapping[str, Told]) -> dict[str, Any]:
-    """Each of our ways beside each rival."""
+    """Each of our ways beside each rival, as far as they have been told."""
     return {
         way: {
             rival: {
@@ -133,8 +134,23 @@ def against(told: Mapping[str, Told]) -> dict[str, Any]:
                 "agreement": paired(told[way].same, told[rival].same),
             }
             for rival in RIVALS
+            if rival in told
         }
         for way in WAYS
+        if way in told
+    }
+
+
+def result(graph: Any, chosen: argparse.Namespace, told: Mapping[str, Told]) -> dict[str, Any]:
+    """What goes to the file; the ways that a run has not come to are named."""
+    return {
+        "model": graph.name,
+        **{name: value for name, value in vars(chosen).items() if type(value) is int},
+        "calibration_images": 8 * BATCH,
+        "rival": f"onnxruntime {version('onnxruntime')}",
+        "rows": {way: found.figures for way, found in told.items()},
+        "against": against(told),
+        "not_run": [way for way in (*RIVALS, *WAYS) if way not in told],
     }
 
 
@@ -158,17 +174,14 @@ def main() -> None:
     images = [part.images() for part in parts]
     folded = floats.fold_batch_norms(graph)
     exact = [float_features(folded, x) for x in images]
-    told = {}
+    name = f"quantized_features_{graph.name}_{chosen.input_size}.json"
+    output = Path(__file__).parent / "results" / name
+    told, origin = {}, provenance()
     for way, features in made(graph, folded, images):
         told[way] = compared(exact, features, parts)
         print(way, json.dumps(told[way].figures), flush=True)
-    result = {"model": graph.name, **{k: v for k, v in vars(chosen).items() if type(v) is int},
-              "calibration_images": 8 * BATCH, "rival": f"onnxruntime {version('onnxruntime')}",
-              "rows": {way: found.figures for way, found in told.items()},
-              "against": against(told), **provenance()}  # fmt: skip
-    name = f"quantized_features_{graph.name}_{chosen.input_size}.json"
-    output = Path(__file__).parent / "results" / name
-    output.write_text(json.dumps(result, indent=1) + "\n")
+        found = {**result(graph, chosen, told), **origin}
+        output.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
