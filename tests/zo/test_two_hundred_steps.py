@@ -77,7 +77,7 @@ def schedule(trial):
     if trial.schedule == "declared":
         return zo.Declared({0: 2, 1: 4, 3: 3})
     if trial.schedule == "cost_aware":
-        costs = {q: 10**12 * q + 23 * 10**9 for q in (2, 4, 8, 16)}
+        costs = {q: 10**12 * q + 37 * 10**9 for q in (2, 4, 8, 16)}
         return zo.CostAware(2, q_max=16, costs=costs)
     return zo.QScheduler(q0=2, q_max=16, patience=trial.patience, threshold=1.0)
 
