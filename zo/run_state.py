@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from .atomic import replace_file
+from .cost_aware import CostAware
 from .declared import Constant, Declared
 from .gate import Gate
 from .loss import EXPONENTS, CrossEntropy
@@ -26,6 +27,9 @@ MAGIC = b"ZOR1"
 HEAD_BYTES = 8
 CHANGING = 14
 """Numbers besides arrays that change."""
+TWINS = (QScheduler, Gate, CostAware, Constant, Declared)
+"""The schedules that C has."""
+LARGEST_COST = (1 << 63) - 1
 _NONE = (0, 0)
 
 
@@ -63,29 +67,34 @@ class RunState:
 
 
 def require_twin(schedule: Schedule, where: str) -> None:
-    """ValueError naming `where` for a schedule that C does not have."""
-    if not isinstance(schedule, QScheduler | Gate | Constant | Declared):
-        name = type(schedule).__name__
+    """ValueError naming `where` for a schedule that C does not have, or costs it cannot hold."""
+    if not isinstance(schedule, TWINS):
+        names = ", ".join(kind.__name__ for kind in TWINS)
         raise ValueError(
-            f"{where}: schedule must be QScheduler, Gate, Constant or Declared in C, got {name}"
+            f"{where}: schedule must be one of {names} in C, got {type(schedule).__name__}"
         )
+    if isinstance(schedule, CostAware):
+        largest = max(schedule.costs.values())
+        if largest > LARGEST_COST:
+            raise ValueError(f"{where}: costs must be below 2^63 in C, got {largest}")
 
 
 def run_state_size(run: Run) -> int:
     """How many bytes a run's state takes; the same all along the run."""
-    numbers = 1 + len(_settings(run)) + CHANGING
+    numbers = 1 + len(_settings(run)) + CHANGING + len(_costs(run))
     return HEAD_BYTES + 8 * numbers + sum(array.nbytes for array in _arrays(run))
 
 
 def pack_run(run: Run) -> bytes:
     """The run as it stands between two epochs.
 
-    raises   ValueError for a schedule that C does not have
+    raises   ValueError for a schedule that C does not have, or costs it cannot hold
     """
     require_twin(run.scheduler, "run state")
     settings = [run_state_size(run), *_settings(run).values()]
     parts = [struct.pack(f"<{len(settings)}Q", *settings)]
-    parts.append(struct.pack(f"<{CHANGING}q", *_numbers(run)))
+    numbers = [*_numbers(run), *_costs(run)]
+    parts.append(struct.pack(f"<{len(numbers)}q", *numbers))
     parts += (array.astype(array.dtype.newbyteorder("<")).tobytes() for array in _arrays(run))
     body = b"".join(parts)
     return MAGIC + struct.pack("<I", crc32(body, 0)) + body
@@ -98,8 +107,9 @@ def unpack_run(run: Run, state: bytes) -> None:
     """
     _check(run, state)
     at = HEAD_BYTES + 8 * (1 + len(_settings(run)))
-    _write_numbers(run, struct.unpack_from(f"<{CHANGING}q", state, at))
-    at += 8 * CHANGING
+    count = CHANGING + len(_costs(run))
+    _write_numbers(run, struct.unpack_from(f"<{count}q", state, at))
+    at += 8 * count
     for array in _arrays(run):
         saved = np.frombuffer(state, array.dtype.newbyteorder("<"), array.size, at)
         array[...] = saved.reshape(array.shape)
@@ -178,6 +188,12 @@ def _numbers(run: Run) -> list[int]:
     return [*found, *_counted(saved["best"], total), saved["stagnant"], saved["q"]]
 
 
+def _costs(run: Run) -> list[int]:
+    """The table of CostAware, by q; none of others."""
+    schedule = run.scheduler
+    return [*schedule.costs.values()] if isinstance(schedule, CostAware) else []
+
+
 def _counted(best: Sequence[int] | None, total: int) -> tuple[int, int]:
     """A fraction with the denominator it has in C, which does not reduce."""
     if best is None:
@@ -200,12 +216,13 @@ def _write_numbers(run: Run, numbers: Sequence[int]) -> None:
         })  # fmt: skip
     else:
         state = {**schedule.state_dict(), "q": q, "noisy_epochs": bad_epochs, "epoch": epoch}
+        state["costs"] = list(zip(schedule.rungs, numbers[CHANGING:], strict=False))
         schedule.load_state_dict({name: state[name] for name in schedule.state_dict()})
     run.epoch, run.stagnates = epoch, bool(stagnates)
     if isinstance(loss, CrossEntropy):
         run.step.loss = replace(loss, exponent=exponent)
     if run.stopping is not None:
-        best, of, stagnant, q = numbers[10:]
+        best, of, stagnant, q = numbers[10:CHANGING]
         run.stopping.load_state_dict({"best": _reduced(best, of), "stagnant": stagnant, "q": q})
 
 

@@ -11,6 +11,7 @@ import pytest
 import zo
 from c.headers import read_headers
 from zo import estimate, evidence, metric, options, prng, rate, update
+from zo.export import settings
 
 HEADERS = [path for path in zo.c_sources() if path.suffix == ".h" and "_mve" not in path.stem]
 DECLARED = read_headers(HEADERS)
@@ -19,13 +20,15 @@ MODULES = {
     "sampling": ("sampling", "trainable"),
     "run": ("run", "history", "options"),
     "status": (),
+    "wide": (),
 }
 
-# functions with no namesake: Python slices arrays, has // and min and max, keeps prefixes when they
-# are first asked for, and makes a session and a run of what its loop is given
+# functions with no namesake: Python slices arrays, has // and min and max and wide integers, keeps
+# prefixes when they are first asked for, and makes a session and a run of what its loop is given
 C_ONLY = {
     "zo_outer_product_part", "zo_update_part", "zo_clamp", "zo_floor_divide", "zo_source_keep",
     "zo_train", "zo_train_epoch", "zo_product_exceeds", "zo_sign_words",
+    "zo_wide_set", "zo_wide_add", "zo_wide_subtract", "zo_wide_multiply", "zo_wide_exceeds",
 }  # fmt: skip
 # NumPy functions with no namesake: inside zo_shuffle, and for the matrix of signs of a laptop
 PYTHON_ONLY = {"swap_down", "fill_sign_bits"}
@@ -59,13 +62,16 @@ FIELDS = {
     },
     "zo_hooks": {"context"},
     "zo_run": {
-        "scaled", "logit_shift", "declared", "gate", "hooks", "seed", "epochs", "batch", "order",
+        "scaled", "logit_shift", "declared", "gate", "cost_aware", "hooks", "seed", "epochs",
+        "batch", "order",
         "options", "work", "moved", "cost", "history",
     },
 }  # fmt: skip
-# not a class in Python: a fraction, counts, callables, memory, and a class with private fields
+# not a class with these fields in Python: a fraction, counts, callables, memory, a protocol, and
+# classes with private fields
 PLAIN = {"zo_fraction", "zo_metric", "zo_loss_now", "zo_user_loss", "zo_q_scheduler", "zo_declared",
-         "zo_gate", "zo_network", "zo_batch_memory", "zo_scaled"}  # fmt: skip
+         "zo_gate", "zo_cost_aware", "zo_watcher", "zo_network", "zo_batch_memory",
+         "zo_scaled"}  # fmt: skip
 # C has one of those that a protocol of Python admits
 IMPLEMENTATION = {"zo_loss": "zo_cross_entropy"}
 
@@ -221,3 +227,7 @@ def test_enumerators_number_the_names_of_python(kind, names):
 def test_purposes_have_the_numbers_of_python():
     for name in ("SIGNS", "ROUNDING", "SHUFFLING", "AUGMENTATION"):
         assert DECLARED.enums[f"ZO_PURPOSE_{name}"] == getattr(prng, name)
+
+
+def test_wide_numbers_have_the_limbs_that_python_gives_them():
+    assert DECLARED.enums["ZO_WIDE_LIMBS"] == settings.LIMBS

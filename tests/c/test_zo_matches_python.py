@@ -11,7 +11,7 @@ from c.dispatch import callable_functions
 
 MODULES = (
     "fixed_point", "prng", "perturb", "loss", "estimate", "update", "recalibrate", "schedule",
-    "gate", "adapt", "run_state",
+    "gate", "cost_aware", "adapt", "run_state",
 )  # fmt: skip
 SEED = 20261201
 

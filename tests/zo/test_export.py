@@ -39,7 +39,12 @@ RUNS = {
     "split_half, saturated": (HEAD, {"perturbation": "saturate", "k": 2}),
     "coefficients": (HEAD[:1], {"estimator": "centred"}),
     "dead_zone": (("stem", *HEAD), {"exact_head": True}),
+    "cost_aware": (HEAD[:1], {}),
+    "cost_aware, below": (BELOW, {"estimator": "centred"}),
+    "cost_aware, signs": (("stem", *HEAD), {"exact_head": True, "estimator": "sign"}),
 }
+COSTS = {q: 10**12 * q + 23 * 10**9 for q in (2, 4, 8)}
+"""So that q rises and falls."""
 THRESHOLDS = {"split_half": 0.5, "coefficients": 1.5, "dead_zone": 0.3}
 ORDINARY = {("declared", "gcc"), ("split_half", "gcc"), ("hadamard", "gcc"),
             ("coefficients", "gcc"), ("joint", "gcc"), ("saturated", "m55-mve")}  # fmt: skip
@@ -58,6 +63,8 @@ def schedule(name=""):
     if name == "declared":
         return zo.Declared({0: 2, 1: 5, 2: 3})
     measure = name.split(",")[0]
+    if measure == "cost_aware":
+        return zo.CostAware(2, q_max=8, costs=COSTS)
     if measure in THRESHOLDS:
         return zo.Gate(measure, 2, q_max=8, threshold=THRESHOLDS[measure])
     return zo.QScheduler(q0=2, q_max=8, patience=1, threshold=1.0)
@@ -142,6 +149,34 @@ def test_program_and_train_go_on_from_each_others_states(below_program, tmp_path
     ended, result = train("run.zor")
     assert changed_bytes(ended) == changed_bytes(whole)
     assert [e.epoch for e in result.history] == [3]
+
+
+def test_program_goes_on_with_the_costs_of_the_state(tmp_path):
+    """The table may have been made by a clock; a program holds the one it was exported with."""
+    program = Program(exported("cost_aware", checked=1), BY_NAME["gcc"], tmp_path)
+    task, saved = task_of("cost_aware"), dict.fromkeys(COSTS, 10**9)
+
+    def train(file, costs, **hooks):
+        session = Session(task.graph, trainable=task.trainable, threads=1)
+        chosen = options({}, checkpoint=tmp_path / file, resume=True, hooks=zo.Hooks(**hooks))
+        zo.train(session, task.train, task.validation, options=chosen,
+                 scheduler=zo.CostAware(2, q_max=8, costs=costs))  # fmt: skip
+        return changed(session)
+
+    whole = train("whole.zor", saved)
+    with pytest.raises(InterruptedError):
+        train("run.zor", lambda rungs: saved, on_epoch=stop_at(1))
+    begun = (tmp_path / "run.zor").read_bytes()
+    program.done("./model", "out.bin", "run.zor")
+    assert (tmp_path / "out.bin").read_bytes() == whole
+    assert (tmp_path / "run.zor").read_bytes() == (tmp_path / "whole.zor").read_bytes() != begun
+
+    program.done("./model", "other.bin")
+    assert (tmp_path / "other.bin").read_bytes() == train("other.zor", COSTS) != whole
+    damaged = with_number(begun, 9 + 14, 0)  # the cost of a step with the least q
+    (tmp_path / "bad.zor").write_bytes(damaged)
+    said = program.done("./model", "out.bin", "bad.zor", status=2)
+    assert said == "bad.zor: must be the whole state of this run\n"
 
 
 def with_number(state, k, value):
@@ -290,6 +325,7 @@ def test_memory_is_what_the_readme_says():
     project = exported("head")
     assert project.training.memory["tensor_0_momentum"] == 4 * 640
     assert project.training.memory["live"] == 20 * 64
+    assert exported("head and bias", checked=1).training.memory["tensor_1_unit"] == 4 * 10
     text = project.files["README.md"]
     assert "| momentum | RAM, `.bss` | 2,560 |" in text
     assert "| `head` | `fully_connected_0` | 640 | zeroth order, k = 1 |" in text
@@ -312,8 +348,8 @@ def test_rejects_what_c_does_not_have():
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
-        (zo.CostAware(), "schedule must be QScheduler, Gate, Constant or Declared in C, got C"),
-        (zo.UserSchedule(max, (2,)), "schedule must be QScheduler, Gate, Constant or Declared in"),
+        (zo.UserSchedule(max, (2,)), "schedule must be one of QScheduler, Gate, CostAware, Const"),
+        (zo.CostAware(2, q_max=2, costs={2: 2**63}), f"costs must be below 2^63 in C, got {2**63}"),
         (zo.QScheduler(factor=1.2345678901), "factor must be a fraction of integers below 2^31"),
         (zo.Gate("dead_zone", threshold=1 / 3), "threshold must be a fraction of integers"),
     ],

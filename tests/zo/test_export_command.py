@@ -53,6 +53,18 @@ def test_keeps_features_where_asked(zo_command):
     assert memory("b", "--keep-features") - memory("a") == (40 + 30) * 64
 
 
+def test_exports_a_schedule_that_counts_costs(zo_command):
+    samples = [*SHORT[:-2], "--schedule", "cost_aware", "--q0", 2, "--step-forwards", 5]
+    code, _, err = zo_command("export-c", MODEL, "--output", "out", *samples)
+    assert (code, err) == (0, "")
+    assert "q in 2, 4 (CostAware)" in Path("out/README.md").read_text("utf-8").replace("\n", " ")
+    source = Path("out/digits_cnn_training.c").read_text("utf-8")
+    assert (
+        "int64_t costs[2];\nstatic const int64_t costs_initial[2] = {\n    38400, 64000,\n"
+        in source
+    )
+
+
 def test_built_as_the_readme_says(zo_command, tmp_path):
     build = BUILDS[0]
     require(*build.tools)
@@ -89,6 +101,10 @@ def test_takes_pixels_as_the_run_had_them(zo_command):
          "conv2d_0/conv2d: rule must be one of integers, which C has, got float32_even"),
         (["--exact-head", "--trainable", "stem"],
          "train: exact_head needs the head's weights or bias among the trainable, got stem"),
+        *((["--exact-head", "--estimator", "sign", *trainable],
+           "zo: --estimator: must be of a tensor that zeroth order trains, got the head alone, by "
+           "its exact gradient; leave it out or name a layer below\n")
+          for trainable in ([], ["--trainable", "head", "head/bias"])),
     ],
 )  # fmt: skip
 def test_refuses_on_one_line_and_writes_nothing(zo_command, options, message):

@@ -19,6 +19,11 @@ def schedule(**changes):
     return zo.QScheduler(**{"q0": 2, "q_max": 8, "patience": 1} | changes)
 
 
+def cost_aware(costs=None):
+    """q rises and falls."""
+    return zo.CostAware(2, q_max=8, costs=costs or {q: 10**12 * q + 10**11 for q in (2, 4, 8)})
+
+
 def prepared(trainable=("head",), task=None, scheduler=None, **changes):
     """A run before its first step."""
     task = task or head_task(seed=4, rail=120)
@@ -55,6 +60,7 @@ RUNS = {
     "constant": lambda: {"scheduler": zo.Constant(3), "stop_after": 0},
     "declared": lambda: {"scheduler": zo.Declared({0: 2, 1: 4, 3: 3})},
     "gate": lambda: {"scheduler": zo.Gate("dead_zone", 2, q_max=8, patience=2)},
+    "cost_aware": lambda: {"scheduler": cost_aware()},
     "no residual, no momentum": lambda: {"method": zo.Method(rule="nearest", momentum=0.0)},
     "fixed scales": lambda: {"method": zo.PAPER},
     "errors counted": lambda: {"method": zo.Method(loss=zo.ErrorCount(5))},
@@ -182,12 +188,37 @@ def test_schedule_that_c_does_not_have_is_refused_before_the_first_step(tmp_path
     task = head_task(seed=4)
     session = Session(task.graph, trainable=["head"], threads=1)
     with pytest.raises(ValueError) as error:
-        zo.train(session, task.train, task.validation, scheduler=zo.CostAware(2), batch=8,
-                 checkpoint=tmp_path / "run.zor")  # fmt: skip
+        zo.train(session, task.train, task.validation, scheduler=zo.UserSchedule(max, (2,)),
+                 batch=8, checkpoint=tmp_path / "run.zor")  # fmt: skip
     assert str(error.value) == (
-        "run state: schedule must be QScheduler, Gate, Constant or Declared in C, got CostAware"
+        "run state: schedule must be one of QScheduler, Gate, CostAware, Constant, Declared in C, "
+        "got UserSchedule"
     )
     assert not (tmp_path / "run.zor").exists()
+
+
+def test_costs_that_c_cannot_hold_are_refused():
+    run = prepared(scheduler=cost_aware({2: 1, 4: 2**63 - 1, 8: 2**63}))
+    with pytest.raises(ValueError) as error:
+        pack_run(run)
+    assert str(error.value) == f"run state: costs must be below 2^63 in C, got {2**63}"
+
+
+def test_the_table_of_costs_is_the_saved_one():
+    """A clock may have made another table where the run goes on."""
+    saved = {2: 2**63 - 1, 4: 2**62, 8: 1}
+    state = pack_run(trained(prepared(scheduler=cost_aware(saved)), 3))
+    assert struct.pack("<3q", *saved.values()) in state
+    run = prepared(scheduler=cost_aware(lambda rungs: {q: 10**6 * q for q in rungs}))
+    unpack_run(run, state)
+    assert run.scheduler.costs == saved
+    assert pack_run(run) == state
+
+
+def test_a_cost_below_one_is_refused():
+    run = prepared(scheduler=cost_aware())
+    state = with_number(pack_run(trained(prepared(scheduler=cost_aware()), 2)), 14 + 1, 0)
+    assert refusal(run, state) == "costs: must have an integer above 0 for q = 4, got 0"
 
 
 def train(path, task=None, epochs=EPOCHS, **changes):

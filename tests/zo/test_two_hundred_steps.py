@@ -44,9 +44,11 @@ TRIALS = {
     "below, thirty": Trial(BELOW, epochs=3, stop=2, steps=10, batch=4, patience=1),
     "gate": Trial(HEAD, epochs=4, stop=2, steps=5, batch=16, patience=3, schedule="gate"),
     "declared": Trial(HEAD, epochs=4, stop=2, steps=5, batch=16, patience=0, schedule="declared"),
-}
-LIGHT = {HERE: ("head", "below, thirty", "gate", "declared"), HELIUM: ("gate",)}
-BUILT = {HELIUM: ("head",)}
+    "cost_aware": Trial(HEAD, epochs=4, stop=2, steps=5, batch=16, patience=0,
+                         schedule="cost_aware"),
+}  # fmt: skip
+LIGHT = {HERE: ("head", "below, thirty", "gate", "declared", "cost_aware"), HELIUM: ("gate",)}
+BUILT = {HELIUM: ("head", "cost_aware")}
 """What runs by default, and with `pytest -m builds`; the rest takes minutes."""
 
 
@@ -75,6 +77,9 @@ def schedule(trial):
         return zo.Gate("dead_zone", 2, patience=trial.patience, q_max=16, threshold=0.01)
     if trial.schedule == "declared":
         return zo.Declared({0: 2, 1: 4, 3: 3})
+    if trial.schedule == "cost_aware":
+        costs = {q: 10**12 * q + 37 * 10**9 for q in (2, 4, 8, 16)}
+        return zo.CostAware(2, q_max=16, costs=costs)
     return zo.QScheduler(q0=2, q_max=16, patience=trial.patience, threshold=1.0)
 
 
@@ -161,6 +166,7 @@ def test_steps_are_equal_and_a_stop_changes_none(name, build, tmp_path):
         ("below, thirty", 30, [2, 2, 4]),
         ("gate", 20, [2, 2, 2, 4]),
         ("declared", 20, [2, 4, 4, 3]),
+        ("cost_aware", 20, [2, 16, 4, 4]),
     ],
 )
 def test_q_doubles_and_every_step_changes_something(name, steps, q):

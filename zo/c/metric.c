@@ -1,5 +1,7 @@
 #include "metric.h"
 
+#include "wide.h"
+
 enum zo_status zo_read_metric(const struct zo_metric *metric, struct zo_fraction *value)
 {
     if (metric->correct < 0 || metric->correct > metric->total || metric->total <= 0) {
@@ -10,28 +12,14 @@ enum zo_status zo_read_metric(const struct zo_metric *metric, struct zo_fraction
     return ZO_OK;
 }
 
-/* A product of two 64-bit numbers. */
-struct wide {
-    uint64_t high;
-    uint64_t low;
-};
-
-static struct wide product(uint64_t a, uint64_t b)
-{
-    const uint64_t low32 = 0xFFFFFFFFu;
-    const uint64_t low = (a & low32) * (b & low32);
-    const uint64_t middle = (a >> 32) * (b & low32) + (low >> 32);
-    const uint64_t other = (a & low32) * (b >> 32) + (middle & low32);
-    const struct wide wide = {(a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32),
-                              (other << 32) | (low & low32)};
-    return wide;
-}
-
 int32_t zo_product_exceeds(int64_t a, int64_t b, int64_t c, int64_t d)
 {
-    const struct wide left = product((uint64_t)a, (uint64_t)b);
-    const struct wide right = product((uint64_t)c, (uint64_t)d);
-    return left.high > right.high || (left.high == right.high && left.low > right.low);
+    uint32_t left[ZO_WIDE_LIMBS], right[ZO_WIDE_LIMBS];
+    zo_wide_set(left, (uint64_t)a);
+    zo_wide_multiply(left, (uint64_t)b);
+    zo_wide_set(right, (uint64_t)c);
+    zo_wide_multiply(right, (uint64_t)d);
+    return zo_wide_exceeds(left, right);
 }
 
 /* round(2^8 * threshold), ties toward +inf. */

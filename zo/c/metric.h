@@ -4,8 +4,8 @@
  *     rel   n - best > tau*best
  *     se    d = n - best > 0 and d*d*N*65536 > kappa^2*best*(N - best), kappa in Q8
  *
- * (The other way round where smaller is better.) Products are 128 bits wide, so every decision is
- * that of zo/metric.py, which computes with fractions. */
+ * (The other way round where smaller is better.) Products are not cut, so every decision is that
+ * of zo/metric.py, which computes with fractions. */
 #ifndef ZO_METRIC_H
 #define ZO_METRIC_H
 

@@ -81,6 +81,8 @@ static enum zo_status choose_q(struct zo_run *run, const struct zo_metric *metri
         run->scheduler.q = zo_declared_step(&run->declared, metric);
     } else if (run->gate.count > 0) {
         run->scheduler.q = zo_gate_step(&run->gate, metric);
+    } else if (run->cost_aware.count > 0) {
+        run->scheduler.q = zo_cost_aware_step(&run->cost_aware, metric);
     } else {
         return zo_q_scheduler_step(&run->scheduler, metric);
     }

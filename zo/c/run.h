@@ -58,7 +58,8 @@ struct zo_hooks {
  * logit_shift         (classes,) of the head's requantisation; NULL where scales are kept
  * scheduler           has the q of the next epoch; chooses it unless one of the following does
  * declared            chooses q unless count is 0
- * gate                chooses q unless count is 0; the step's watcher then
+ * gate                chooses q unless count is 0; a watcher of the step then
+ * cost_aware          the same
  * stopping            with patience 0, a run never stops early
  * epochs, batch       at most so many; images per step
  * order               (train.count,), memory
@@ -74,6 +75,7 @@ struct zo_run {
     struct zo_q_scheduler scheduler;
     struct zo_declared declared;
     struct zo_gate gate;
+    struct zo_cost_aware cost_aware;
     struct zo_early_stopping stopping;
     struct zo_hooks hooks;
     uint64_t seed;

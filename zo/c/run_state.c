@@ -91,6 +91,12 @@ static void each_array(const struct zo_run *run, visit visit, struct place *plac
     }
 }
 
+/* The table of CostAware: a clock may have made another one on the other side. */
+static void each_cost(const struct zo_run *run, visit visit, struct place *place)
+{
+    visit(place, run->cost_aware.costs, run->cost_aware.count * sizeof *run->cost_aware.costs);
+}
+
 /* numbers (CHANGING,) = what changes besides arrays. */
 static void read_numbers(const struct zo_run *run, int64_t *numbers)
 {
@@ -131,19 +137,48 @@ static void write_numbers(struct zo_run *run, const int64_t *numbers)
     run->declared.epoch = run->epoch;
     run->gate.q = s->q;
     run->gate.noisy_epochs = s->bad_epochs;
+    run->gate.noisy_steps = 0;
+    run->gate.steps = 0;
+    run->cost_aware.q = s->q;
+    if (run->cost_aware.count > 0) { /* what an epoch that was broken off has shown is not kept */
+        zo_wide_set(run->cost_aware.shared, 0);
+        zo_wide_set(run->cost_aware.slope, 0);
+    }
 }
 
-/* Whether the tables of the loss have the exponent, and the rates the q. */
-static int32_t is_possible(const struct zo_run *run, const int64_t *numbers)
+static int32_t holds(const int32_t *rungs, size_t count, int64_t q)
 {
-    const size_t declared = run->declared.count, gated = run->gate.count;
-    const int32_t *rungs = declared ? run->declared.plan
-                           : gated  ? run->gate.rungs
-                                    : run->scheduler.rungs;
-    const size_t count = declared ? declared : gated ? gated : run->scheduler.count;
-    int32_t known = 0;
+    int32_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        known |= rungs[i] == numbers[3];
+        found |= rungs[i] == q;
+    }
+    return found;
+}
+
+/* Whether the schedule may give this q. */
+static int32_t may_be(const struct zo_run *run, int64_t q)
+{
+    if (run->declared.count > 0) {
+        return holds(run->declared.plan, run->declared.count, q);
+    }
+    if (run->gate.count > 0) {
+        return holds(run->gate.rungs, run->gate.count, q);
+    }
+    if (run->cost_aware.count > 0) {
+        return holds(run->cost_aware.rungs, run->cost_aware.count, q);
+    }
+    return holds(run->scheduler.rungs, run->scheduler.count, q);
+}
+
+/* Whether the tables of the loss have the exponent, the rates the q, and all costs that come next
+ * are above 0. */
+static int32_t is_possible(const struct zo_run *run, const int64_t *numbers, struct place place)
+{
+    int32_t known = may_be(run, numbers[3]);
+    for (size_t i = 0; i < run->cost_aware.count; i++) {
+        int64_t cost;
+        take(&place, &cost, sizeof cost);
+        known &= cost > 0;
     }
     return known && numbers[0] >= 0 && numbers[0] <= run->epochs && numbers[2] >= 0
            && numbers[2] < ZO_EXPONENTS;
@@ -153,6 +188,7 @@ size_t zo_run_state_size(const struct zo_run *run)
 {
     struct place place = {NULL, NULL, HEAD_BYTES + CHANGING * sizeof(int64_t), 0};
     each_setting(run, 0, put, &place);
+    each_cost(run, put, &place);
     each_array(run, put, &place);
     return place.at;
 }
@@ -165,6 +201,7 @@ void zo_pack_run(const struct zo_run *run, uint8_t *state)
     each_setting(run, size, put, &place);
     read_numbers(run, numbers);
     put(&place, numbers, sizeof numbers);
+    each_cost(run, put, &place);
     each_array(run, put, &place);
     uint32_t crc = zo_crc32(state + HEAD_BYTES, size - HEAD_BYTES, 0);
     for (size_t i = 0; i < MAGIC_BYTES; i++) {
@@ -188,10 +225,11 @@ enum zo_status zo_unpack_run(struct zo_run *run, const uint8_t *state, size_t si
     compare(&place, &crc, sizeof crc);
     each_setting(run, size, compare, &place);
     take(&place, numbers, sizeof numbers);
-    if (place.differs || !is_possible(run, numbers)) {
+    if (place.differs || !is_possible(run, numbers, place)) {
         return ZO_BAD_STATE;
     }
     write_numbers(run, numbers);
+    each_cost(run, take, &place);
     each_array(run, take, &place);
     for (size_t i = 0; i < run->step.count; i++) {
         zo_trainable_write(&run->step.tensors[i]);

@@ -9,6 +9,7 @@
  *     then        int64 (14,): epoch, stagnates, exponent of the loss; of the scheduler q, best
  *                 (numerator, denominator), level, total, bad_epochs, cooling; of the stopping
  *                 best, stagnant, q; a gate's noisy_epochs stand where a scheduler's bad_epochs do
+ *     then        of CostAware int64 (rungs,): the cost of a step with each q
  *     then        of each tensor codes, residual, momentum, doublings, and of a bias base, unit; of
  *                 each whose scales may double the layer's bias and shift; the logits' shift
  *

@@ -132,10 +132,10 @@ static void sum_of_signs(const struct work *work, const struct zo_trainable *t, 
 static void estimated_gradient(struct work *work, const struct zo_trainable *t, size_t first,
                                int64_t *gradient, size_t n)
 {
-    const struct zo_gate *watcher = work->step->watcher;
+    const struct zo_gate *gate = work->step->watcher.gate;
     const size_t q = (size_t)work->draw->q;
     sum_of_signs(work, t, q, first, gradient, n);
-    if (watcher != NULL && watcher->measure == ZO_MEASURE_SPLIT_HALF) {
+    if (gate != NULL && gate->measure == ZO_MEASURE_SPLIT_HALF) {
         int64_t half[TILE], sums[2] = {work->evidence.apart, work->evidence.together};
         sum_of_signs(work, t, q / 2, first, half, n);
         zo_add_differences(half, n, gradient, sums);
@@ -221,6 +221,16 @@ static int has_perturbed(const struct zo_step *step)
     return 0;
 }
 
+static void observe(const struct zo_watcher *watcher, const struct zo_evidence *evidence)
+{
+    if (watcher->gate != NULL) {
+        zo_gate_observe(watcher->gate, evidence);
+    }
+    if (watcher->cost_aware != NULL) {
+        zo_cost_aware_observe(watcher->cost_aware, evidence);
+    }
+}
+
 enum zo_status zo_step(const struct zo_step *step, const struct zo_batch *batch,
                        const struct zo_draw *draw, int64_t *loss)
 {
@@ -241,9 +251,9 @@ enum zo_status zo_step(const struct zo_step *step, const struct zo_batch *batch,
     for (size_t i = 0; i < step->count; i++) {
         update(&work, &step->tensors[i], base);
     }
-    if (step->watcher != NULL && work.evidence.weights > 0) {
+    if (work.evidence.weights > 0) {
         work.evidence.base = base;
-        zo_gate_observe(step->watcher, &work.evidence);
+        observe(&step->watcher, &work.evidence);
     }
     *loss = needs_base ? base : mean(step->losses, 2 * (size_t)draw->q);
     return ZO_OK;

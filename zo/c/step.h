@@ -8,6 +8,7 @@
 #ifndef ZO_STEP_H
 #define ZO_STEP_H
 
+#include "cost_aware.h"
 #include "estimate.h"
 #include "exact_head.h"
 #include "gate.h"
@@ -46,6 +47,12 @@ struct zo_user_loss {
     void *context;
 };
 
+/* What is shown the evidence of every step that perturbs; each may be NULL. */
+struct zo_watcher {
+    struct zo_gate *gate;
+    struct zo_cost_aware *cost_aware;
+};
+
 /* What every step of a run uses.
  *
  * tensors        (count,)
@@ -57,7 +64,7 @@ struct zo_user_loss {
  * error          memory for B*C numbers, or NULL when no tensor is exact
  * multiplier     memory for as many numbers as any tensor has channels, and
  * right_shift    as many again
- * watcher        is shown the evidence of every step that perturbs, or NULL */
+ * watcher        the schedule, where it goes by what steps show */
 struct zo_step {
     struct zo_trainable *tensors;
     size_t count;
@@ -71,7 +78,7 @@ struct zo_step {
     int32_t *error;
     int32_t *multiplier;
     int32_t *right_shift;
-    struct zo_gate *watcher;
+    struct zo_watcher watcher;
 };
 
 /* Train on one batch.

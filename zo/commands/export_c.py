@@ -8,7 +8,6 @@ from pathlib import Path
 from npusim import Graph
 from npusim.c_syntax import identifier
 from npusim.command_line import DONE, c_name, counting_number, load_model
-from npusim.constants import find_constant
 from npusim.export import TARGETS
 from npusim.export.folder import require_empty
 from npusim.head import until_logits, with_features
@@ -20,7 +19,7 @@ from ..export import Device, Project, Task, export_training
 from ..options import Options as Settings
 from .arguments import DATA, JSON, MODEL, PIXELS, Command, Options, normalization
 from .schedule_options import SAMPLES, TITLE, chosen_schedule
-from .train_checks import check_classes
+from .train_checks import check_classes, check_own_trainable
 from .train_options import METHOD, RUN, chosen_method
 
 MANUAL = """\
@@ -60,8 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.model = path / "model.h5"
     schedule, options = chosen_schedule(arguments), _options(arguments)
     graph = until_logits(load_model(arguments.model, arguments))
-    for tensor in arguments.trainable or ():
-        find_constant(graph, tensor)
+    check_own_trainable(graph, arguments, options.method)
     task = _task(graph, arguments)
     name = arguments.name or identifier(path.stem)
     checked = min(arguments.check_epochs, options.epochs)

@@ -1,4 +1,4 @@
-"""What `zo train` refuses before it decodes a picture."""
+"""What `zo train` and `zo export-c` refuse before they decode a picture."""
 
 import argparse
 
@@ -22,7 +22,11 @@ def check_trainable(graph: Graph, arguments: argparse.Namespace, method: Method)
         graph = replace_head(graph, _blank_head(graph, arguments.classes))
     elif arguments.warm_up is not None:
         raise ValueError("--warm-up: must be of a new classifier, got no --classes; give both")
-    graph = until_logits(graph)
+    check_own_trainable(until_logits(graph), arguments, method)
+
+
+def check_own_trainable(graph: Graph, arguments: argparse.Namespace, method: Method) -> None:
+    """The same of a graph that keeps its classifier, and ends at its logits."""
     head = find_classifier(graph)
     session = Session(graph, trainable=arguments.trainable or [head.weights], threads=1)
     check_names(method, session.trainable, head.constants)

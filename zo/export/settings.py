@@ -6,6 +6,7 @@ import numpy as np
 
 from npusim.export.model import Model
 
+from ..cost_aware import CostAware
 from ..declared import Declared
 from ..gate import Gate
 from ..loss import CrossEntropy, log_table
@@ -18,6 +19,8 @@ from .tensors import Fields, Parts
 
 _NONE = {"numerator": 0, "denominator": 0}
 _LARGEST_PART = 2**31 - 1
+LIMBS = 10
+"""Of a wide number in C, ZO_WIDE_LIMBS."""
 
 
 def require_twins(run: Run) -> None:
@@ -78,6 +81,7 @@ def run_fields(parts: Parts, model: Model, run: Run, network: Network, scaled: i
         "scheduler": _scheduler_fields(parts, run.scheduler),
         "declared": _declared_fields(parts, run.scheduler),
         "gate": _gate_fields(parts, run.scheduler),
+        "cost_aware": _cost_aware_fields(parts, run.scheduler),
         "stopping": {"patience": options.stop_after, "best": _NONE, "stagnant": 0, "q": 0},
         "seed": f"{options.seed}u",
         "epochs": options.epochs,
@@ -107,7 +111,7 @@ def _step_fields(parts: Parts, run: Run) -> Fields:
         "error": parts.zeros("error", "int32_t", errors),
         "multiplier": parts.zeros("rate_multiplier", "int32_t", channels),
         "right_shift": parts.zeros("exact_right_shift", "int32_t", channels),
-        "watcher": "NULL",
+        "watcher": {"gate": "NULL", "cost_aware": "NULL"},
     }
 
 
@@ -169,6 +173,25 @@ def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
         "noisy_epochs": 0,
         "noisy_steps": 0,
         "steps": 0,
+    }
+
+
+def _cost_aware_fields(parts: Parts, schedule: Schedule) -> Fields:
+    rungs = costs = shared = slope = "NULL"
+    count = 0
+    if isinstance(schedule, CostAware):
+        rungs, count = _rungs(parts, schedule), len(schedule.rungs)
+        table = np.array([*schedule.costs.values()], np.int64)
+        costs = parts.array("costs", table, "of a step with each q", writable=True)
+        shared, slope = (parts.zeros(f"epoch_{n}", "uint32_t", LIMBS) for n in ("shared", "slope"))
+    return {
+        "rungs": rungs,
+        "costs": costs,
+        "count": count,
+        "q": schedule.q,
+        "shared": shared,
+        "slope": slope,
+        "weights": 0,
     }
 
 

@@ -35,8 +35,12 @@ class Parts:
         """The name of an array of constants; int64 becomes int32."""
         narrow = values.astype(np.int32) if values.dtype == np.int64 else values.copy()
         assert np.array_equal(narrow, values)
+        return self.array(name, narrow, what, writable)
+
+    def array(self, name: str, values: np.ndarray, what: str, writable: bool = False) -> str:
+        """The same with elements as they are."""
         if all(array.name != name for array in self.arrays):
-            self.arrays.append(Array(name, narrow.reshape(-1), what, PARAMETERS, writable))
+            self.arrays.append(Array(name, values.reshape(-1), what, PARAMETERS, writable))
         return name
 
     def zeros(self, name: str, kind: str, count: int) -> str:

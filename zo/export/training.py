@@ -7,12 +7,16 @@ from npusim.c_syntax import initializer
 from npusim.export.model import Model
 from npusim.export.weights import copies, definitions
 
+from ..cost_aware import CostAware
+from ..gate import Gate
 from ..run import Run
 from .network import Network, network_text
 from .settings import run_fields, scaled_fields
 from .tensors import Fields, Parts, tensor_fields
 
-_SIZES = {"int8_t": 1, "int16_t": 2, "int32_t": 4, "int64_t": 8}
+_SIZES = {"int8_t": 1, "int16_t": 2, "int32_t": 4, "uint32_t": 4, "int64_t": 8}
+_CLEARED = ("_residual", "_momentum", "_doublings", "_shared", "_slope")
+"""How memory is named that a run begins with as zeros."""
 
 
 class Training(NamedTuple):
@@ -55,6 +59,7 @@ def training(model: Model, run: Run, network: Network) -> Training:
     ]
     source = "\n".join("".join(f"{x}\n" for x in lines) for lines in map(list, sections) if lines)
     sizes = {name: _SIZES[kind] * count for name, (kind, count) in parts.memory.items()}
+    sizes |= {array.name: array.values.nbytes for array in parts.arrays if array.writable}
     return Training(source, sizes, sum(array.values.nbytes for array in parts.arrays))
 
 
@@ -125,12 +130,18 @@ def _load(model: Model, parts: Parts, run: Run) -> Iterator[str]:
     yield f"    {name}_load_weights();"
     yield from copies(parts.arrays)
     for memory in parts.memory:
-        if memory.endswith(("_residual", "_momentum", "_doublings")):
+        if memory.endswith(_CLEARED):
             yield f"    memset({memory}, 0, sizeof {memory});"
     yield f"    {name}_training = start;"
-    if run.step.watcher is not None:
-        yield f"    {name}_training.step.watcher = &{name}_training.gate;"
+    yield from _watch(name, run)
     yield f"    attach(&{name}_training.train, &train);"
     yield f"    attach(&{name}_training.validation, &validation);"
     yield "    return 0;"
     yield "}"
+
+
+def _watch(name: str, run: Run) -> Iterator[str]:
+    """A schedule that goes by what steps show is shown them."""
+    for kind, field in ((Gate, "gate"), (CostAware, "cost_aware")):
+        if isinstance(run.scheduler, kind):
+            yield f"    {name}_training.step.watcher.{field} = &{name}_training.{field};"

@@ -91,7 +91,7 @@ enum zo_status replay_steps(const struct zo_trainable *tensors, size_t count,
     struct reel reel = {copies, count, tape, 0, 0, codes};
     const struct zo_step step = {copies, count, estimator, perturbation, *loss,
                                  errors ? &user : NULL, feature_zero_point, sample_losses, c, error,
-                                 multiplier, right_shift, NULL};
+                                 multiplier, right_shift, {NULL, NULL}};
     if (count > TENSORS || tape->images * classes > ERRORS) {
         return ZO_BAD_RANGE;
     }

@@ -40,6 +40,18 @@ static void tell(void *context, uint32_t done, int64_t loss)
     number(crc, "\n");
 }
 
+/* Two steps of an epoch that is broken off: nothing of them is left where a state is taken. */
+static enum zo_status break_off(struct zo_run *run)
+{
+    enum zo_status status = zo_run_start(run);
+    zo_shuffle(run->seed, 0, run->order, run->train.count);
+    for (uint32_t i = 0; i < 2 && status == ZO_OK; i++) {
+        int64_t loss;
+        status = zo_run_train_step(run, i, &run->order[i * run->batch], &loss);
+    }
+    return status;
+}
+
 /* 0, or -1 where the state is not one of this run. */
 static int begin(const char *from)
 {
@@ -48,6 +60,9 @@ static int begin(const char *from)
     }
     if (from[0] == '-') {
         return 0;
+    }
+    if (break_off(&digits_training) != ZO_OK) {
+        return -1;
     }
     const int32_t file = host_open(from);
     const size_t size = file < 0 ? 0 : host_read(file, saved, sizeof saved);
