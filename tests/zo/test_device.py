@@ -163,9 +163,9 @@ def test_a_difference_shows(tmp_path, monkeypatch, zo_command):
     """Numbers as they would be if C had other bytes; nothing is run."""
     figures = {"training images": 70, "validation images": 10, "test images": 20,
                "validation": 0.5, "test": 0.25, "epochs": 1, "last q": 8, "steps, q = 8": 1,
-               "steps": 1, "batch": 64, "bytes": 720, "different": 3, "image": 1000.0,
-               "step, q = 8": 500, "stack": 99, "code": 1, "constants": 2, "data": 3, "zeros": 4,
-               "samples": 5, "arena": 6, "features": 0, "trained": 8, "least kept": 9,
+               "steps": 1, "batch": 64, "bytes": 12880, "different": 3, "image": 22873244.4,
+               "step, q = 8": 25563057, "stack": 4168, "code": 1, "constants": 2, "data": 3,
+               "zeros": 4, "samples": 5, "arena": 6, "features": 0, "trained": 8, "least kept": 9,
                "least gradients": 10, "plain kept": 11, "plain gradients": 12}  # fmt: skip
     made = STUDIES["T7"]._replace(run=lambda part, task: Measured(figures), tools=())
     monkeypatch.setitem(STUDIES, "T7", made)
@@ -173,6 +173,8 @@ def test_a_difference_shows(tmp_path, monkeypatch, zo_command):
     code, out, _ = zo_command("reproduce", "T7", "--seeds", 1, "--output", "out")
     assert code == 0
     assert out.count("3 DIFFER") == 4
+    assert max(map(len, out.splitlines())) <= 80
+    assert "…" not in out
     text = (tmp_path / "out" / "T7.md").read_text()
     # RAM of 7 bytes, 9 kept, gradients of which the arena holds 6, weights' gradients
     assert f"| accounting | 9 | 10 | 32 | {7 + 9 + 4 + 32} |" in text

@@ -125,10 +125,10 @@ def _steps(results: Results) -> Grid:
     parts = list(_found(results, "steps"))
     agreed = {q: figures for _, figures in parts for q in steps if f"step, q = {q:.0f}" in figures}
     batch = parts[0][1]["batch"]
-    heads = ("", "instructions", "ms", "with the frozen layers", "ms", "stack", "C: bytes")
+    heads = ("", "instructions", "ms", "10^6 with frozen layers", "ms", "stack", "C: bytes")
     rows = [
         (_step_name(q), f"{count:,.0f}", f"{_milliseconds(count):,.1f}",
-         f"{count + batch * image:,.0f}", f"{_milliseconds(count + batch * image):,.0f}",
+         f"{(count + batch * image) / 1e6:,.1f}", f"{_milliseconds(count + batch * image):,.0f}",
          f"{agreed[q]['stack']:,.0f}", _agreement(agreed[q]))
         for q, count in steps.items()
     ]  # fmt: skip
