@@ -67,6 +67,14 @@ def test_q_follows_what_steps_measure():
     assert schedule.step((1, 2)) == 16
 
 
+def test_directions_are_at_most_the_weights():
+    for directions, weights, nu in ((4, 10, 4), (10, 10, 10), (11, 10, 10)):
+        schedule = CostAware(2, q_max=1024, costs=table(50, 1), directions=directions)
+        schedule.start(shape())
+        schedule.observe(Evidence(100, np.array([99, 101]), 0, weights))
+        assert schedule.step((1, 2)) == cheapest(table(50, 1), Fraction(nu))
+
+
 def test_a_resumed_run_takes_the_saved_table():
     first = CostAware(4, q_max=8, costs=lambda rungs: {q: 10 * q for q in rungs})
     second = CostAware(4, q_max=8, costs=lambda rungs: dict.fromkeys(rungs, 99))
@@ -76,6 +84,8 @@ def test_a_resumed_run_takes_the_saved_table():
     assert second.costs == {2: 20, 4: 40, 8: 80}
     with pytest.raises(ValueError, match="schedule: rungs must be as saved"):
         CostAware(4, q_max=16).load_state_dict(first.state_dict())
+    with pytest.raises(ValueError, match="schedule: directions must be as saved"):
+        CostAware(4, q_max=8, directions=7).load_state_dict(first.state_dict())
 
 
 def test_a_run_is_the_same_with_the_table_of_its_checkpoint(tmp_path):
@@ -98,6 +108,7 @@ def test_a_run_is_the_same_with_the_table_of_its_checkpoint(tmp_path):
     ("make", "message"),
     [
         (lambda: CostAware(1), "schedule: q0 must be an integer of at least 2, got 1"),
+        (lambda: CostAware(directions=0), "directions must be an integer of at least 1, got 0"),
         (lambda: CostAware(2, q_max=4, costs={2: 1}), "an integer above 0 for q = 4, got None"),
         (lambda: CostAware(2, q_max=4, costs={2: 1, 4: 0}), "above 0 for q = 4, got 0"),
         (lambda: CostAware(8, ladder=(2, 4)), "ladder must hold q0 = 8, got [2, 4]"),

@@ -161,7 +161,7 @@ def test_program_goes_on_with_the_costs_of_the_state(tmp_path):
         chosen = options({}, checkpoint=tmp_path / file, resume=True, hooks=zo.Hooks(**hooks))
         zo.train(session, task.train, task.validation, options=chosen,
                  scheduler=zo.CostAware(2, q_max=8, costs=costs))  # fmt: skip
-        return changed(session)
+        return changed_bytes(session)
 
     whole = train("whole.zor", saved)
     with pytest.raises(InterruptedError):

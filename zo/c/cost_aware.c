@@ -23,7 +23,8 @@ void zo_cost_aware_observe(struct zo_cost_aware *cost_aware, const struct zo_evi
     zo_wide_subtract(slope, term);
     zo_wide_add(cost_aware->shared, term);
     zo_wide_add(cost_aware->slope, slope);
-    cost_aware->weights = evidence->weights;
+    cost_aware->weights = evidence->weights < cost_aware->directions ? evidence->weights
+                                                                     : cost_aware->directions;
 }
 
 /* a = costs[i] * (q*slope + weights*(slope + shared)) * other: what q = rungs[i] is predicted to

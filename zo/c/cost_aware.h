@@ -1,6 +1,6 @@
 /* The q that reaches the next improvement at the least predicted cost.
  *
- *     q = argmin costs[q] * (q + nu) / q,     nu = weights * (1 + shared/slope)
+ *     q = argmin costs[q] * (q + nu) / q,     nu = min(weights, directions) * (1 + shared/slope)
  *
  * With S = sum_i d_i of one step's differences d_i = L_i - L_0, shared is S^2 and slope
  * q*sum_i d_i^2 - S^2, both summed over the epoch. Twin of zo/cost_aware.py, which says why. */
@@ -13,12 +13,14 @@
 /* Settings, then the state; a checkpoint between two epochs keeps q and costs.
  *
  * rungs         (count,), every q that may occur, ascending
+ * directions    that share the loss's curvature, above 0
  * costs         (count,), of a step with each, above 0
  * shared        (ZO_WIDE_LIMBS,), of the steps observed in this epoch
  * slope         (ZO_WIDE_LIMBS,), of the same; below 2^156: see `zo_cost_aware_observe`
- * weights       all that are perturbed, below 2^40 */
+ * weights       all that are perturbed, below 2^40, or directions */
 struct zo_cost_aware {
     const int32_t *rungs;
+    int64_t directions;
     int64_t *costs;
     size_t count;
     int32_t q;

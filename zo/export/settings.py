@@ -178,14 +178,16 @@ def _gate_fields(parts: Parts, schedule: Schedule) -> Fields:
 
 def _cost_aware_fields(parts: Parts, schedule: Schedule) -> Fields:
     rungs = costs = shared = slope = "NULL"
-    count = 0
+    count, directions = 0, 1
     if isinstance(schedule, CostAware):
         rungs, count = _rungs(parts, schedule), len(schedule.rungs)
+        directions = schedule.directions
         table = np.array([*schedule.costs.values()], np.int64)
         costs = parts.array("costs", table, "of a step with each q", writable=True)
         shared, slope = (parts.zeros(f"epoch_{n}", "uint32_t", LIMBS) for n in ("shared", "slope"))
     return {
         "rungs": rungs,
+        "directions": directions,
         "costs": costs,
         "count": count,
         "q": schedule.q,

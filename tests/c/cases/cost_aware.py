@@ -75,6 +75,7 @@ def cost_aware(made: CostAware, sums: tuple[int, int, int]) -> dict[str, Any]:
     shared, slope, weights = sums
     return {
         "rungs": np.array(made.rungs, np.int32),
+        "directions": made.directions,
         "costs": np.array([*made.costs.values()], np.int64),
         "count": len(made.rungs),
         "q": made.q,
@@ -105,7 +106,9 @@ def _costs(random: np.random.Generator, rungs: tuple[int, ...]) -> dict[int, int
 
 def _made(random: np.random.Generator) -> CostAware:
     q_max = int(random.choice([4, 100, 2**20]))
-    made = CostAware(2, q_max=q_max, costs=lambda rungs: _costs(random, rungs))
+    directions = int(random.choice([1, 333, LARGEST_WEIGHTS]))
+    made = CostAware(2, q_max=q_max, costs=lambda rungs: _costs(random, rungs),
+                     directions=directions)  # fmt: skip
     made.start(RunShape(1, lambda q: Cost(), "one_sided"))
     return made
 
