@@ -64,7 +64,7 @@ def _page(table: str, page: str, options: list[str]) -> str:
         title, "", question, "", "```", f"{command} --output runs/", "```", rest.rstrip("\n"),
         f"* Commit {where['commit']}; {where['machine']}.", "",
         f"![{title[2:]}]({page}.png)", "",
-        f"Every epoch of every run: [{page}.csv.gz](../../benchmarks/results/{page}.csv.gz).", "",
+        f"All of its numbers: [{page}.csv.gz](../../benchmarks/results/{page}.csv.gz).", "",
         "",
     ])  # fmt: skip
 

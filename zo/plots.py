@@ -1,5 +1,6 @@
 """Pictures of runs: accuracy over forwards, and q's path below it. Needs matplotlib."""
 
+import math
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -106,6 +107,8 @@ def _scale_forwards(axes: Any, histories: Sequence[Sequence[Epoch]]) -> None:
     if len(ends) > 1 and max(ends) > DECADE * min(ends):
         first = min(history[1].cost.forwards for history in histories)
         axes.set_xscale("symlog", linthresh=first, linscale=0.3)
+        exponents = range(math.ceil(math.log10(first)), math.floor(math.log10(max(ends))) + 1)
+        axes.set_xticks([0, *(10**exponent for exponent in exponents)])
     else:
         axes.locator_params(axis="x", nbins=5)
     axes.set_xlim(left=0)

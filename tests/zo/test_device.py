@@ -13,7 +13,7 @@ from npusim.export.tools import M55_TOOLS, require_tools
 from npusim.models import digits_cnn
 from zo.cost import Cost
 from zo.history import Epoch
-from zo.reproduce.backward import Backward, least_backward, plain_backward
+from zo.reproduce.backward_memory import Backward, least_backward, plain_backward
 from zo.reproduce.device import Measured, Part
 from zo.reproduce.firmware import differing, frozen_instructions, step_instructions
 from zo.reproduce.tables import STUDIES

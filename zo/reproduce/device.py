@@ -23,7 +23,7 @@ from ..declared import Declared
 from ..export import Task as Exported
 from ..features import default_folder
 from ..options import Reuse
-from .backward import least_backward, plain_backward
+from .backward_memory import least_backward, plain_backward
 from .bank import Bank, make_bank, split_rows
 from .cell import Cell, schedule_of
 from .execute import head_of, run_cell, setting_of

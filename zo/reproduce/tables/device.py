@@ -8,7 +8,7 @@ from npusim.export.tools import M55_TOOLS
 from npusim.plurals import counted
 
 from ...plots import to_png
-from ..backward import FLOAT_BYTES
+from ..backward_memory import FLOAT_BYTES
 from ..device import BELOW, WAYS, Measured, Part, measure
 from ..experiment import Plan
 from ..pictures import bar_panels
