@@ -19,12 +19,16 @@ class Plan(NamedTuple):
     epochs   of a run, at most
     steps    of an epoch
     quick    whether a study leaves out what takes long
+    labels   numbers of labelled images that a study tries; () for its own
+    ways     that a study compares; () for all of its own
     """
 
     seeds: int = 5
     epochs: int = 60
     steps: int = 295
     quick: bool = False
+    labels: tuple[int, ...] = ()
+    ways: tuple[str, ...] = ()
 
 
 class Experiment(NamedTuple):

@@ -27,7 +27,7 @@ class Study(NamedTuple):
     name       as it is asked for, such as "T11"
     title      what it compares
     question   that it answers
-    runs       its cells; each has a key, as `Cell` has
+    runs       (plan, material) -> its cells; each has a key, as `Cell` has
     run        (cell, material) -> outcome
     kind       class of the outcomes, with to_plain and from_plain
     grids      results -> tables
@@ -35,12 +35,13 @@ class Study(NamedTuple):
     picture    results -> PNG
     notes      how to read it
     material   "task" where cells run on a network and images, "none" where they need nothing
+    said       (plan, material) -> lines on what these very runs leave out
     """
 
     name: str
     title: str
     question: str
-    runs: Callable[[Plan], Sequence[Any]]
+    runs: Callable[[Plan, Any], Sequence[Any]]
     run: Callable[[Any, Any], Any]
     kind: type[Any]
     grids: Callable[[Sequence[tuple[Any, Any]]], Sequence[Grid]]
@@ -48,6 +49,7 @@ class Study(NamedTuple):
     picture: Callable[[Sequence[tuple[Any, Any]]], bytes]
     notes: Sequence[str] = ()
     material: str = "task"
+    said: Callable[[Plan, Any], Sequence[str]] = lambda plan, material: ()
 
 
 def write_study(
