@@ -18,7 +18,7 @@ from ..adapt import adapt
 from ..classifier import find_classifier
 from ..cost import Cost
 from ..declared import Constant
-from ..moments import Statistics, measure_statistics
+from ..moments import Statistics, enough_images, measure_statistics
 from ..options import Method, Options, Reuse
 from ..prng import shuffle
 from ..train import train
@@ -180,8 +180,9 @@ def run_repair(repair: Repair, task: Task) -> Repaired:
 @lru_cache(maxsize=4)
 def _source(task: Task, seed: int) -> Statistics:
     """Channel statistics of the healthy network on images it was trained on."""
-    rows = parts_of(task, seed).train[:SOURCE_IMAGES]
-    session = Session(deployed(task, seed), threads=1)
+    graph = deployed(task, seed)
+    rows = parts_of(task, seed).train[: enough_images(graph, SOURCE_IMAGES)]
+    session = Session(graph, threads=1)
     return measure_statistics(session, task.codes(HEALTHY, rows))
 
 

@@ -192,9 +192,10 @@ STUDIES = (
             "The best other way is the one that does best on these very images. No p is corrected "
             "for the number of cells. Points over others: mean and half of the 95 % interval over "
             "seeds, by Student's t.",
-            "Statistics are of 256 images without labels and cost two passes. Exact head: from the "
-            "deployed head, at zo's default rate. The second recipe matches statistics first. ZO: "
-            "q = 16, one-sided, the first convolution's weights.",
+            "Statistics are of 256 images without labels and cost two passes; the source's, of "
+            "2,048 training images at most. Exact head: from the deployed head, at zo's default "
+            "rate, in as many steps as zeroth order takes, converged or not. The second recipe "
+            "matches statistics first. ZO: q = 16, one-sided, the first convolution's weights.",
             "Backprop: in float, from the deployed codes, of weights and biases, first the first "
             "convolution's and the head's, then all layers'; batches of 32, rate 0.01, momentum "
             "0.9, until the mean loss of 50 steps is below 0.01 nat, or is not lower by 1 % for "
