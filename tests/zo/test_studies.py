@@ -197,7 +197,7 @@ def test_fewer_test_images_are_the_first_ones(task):
     assert np.array_equal(parts_of(few, 0).test, parts_of(task, 0).test[:100])
     assert np.array_equal(parts_of(few, 0).train, parts_of(task, 0).train)
     (line,) = STUDIES["T11"].said(Plan(seeds=2, epochs=1), few)
-    assert line.startswith("2 seeds; steps of training: 8, ")
+    assert line.startswith("2 seeds; 8 steps of training in each integer way; ")
     assert "100 test images, the first of 449" in line
 
 

@@ -45,6 +45,7 @@ class Versus(NamedTuple):
     points   test accuracy of the one minus the other's, in per cent, mean over seeds, and
     half     of its 95 % interval by Student's t; infinite for one seed
     p        of McNemar's test, of all seeds together
+    seeds    how many
     """
 
     shift: str
@@ -52,6 +53,7 @@ class Versus(NamedTuple):
     points: float
     half: float
     p: float
+    seeds: int
 
 
 def mcnemar(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
@@ -84,7 +86,7 @@ def versus(results: Results, one: str, other: str) -> list[Versus]:
             pairs = list(zip(ways[one], ways[other], strict=True))
             points = interval([100 * (a.accuracy - b.accuracy) for a, b in pairs])
             p = combined([mcnemar(a.answers, b.answers) for a, b in pairs])
-            found.append(Versus(*where, *points, p))
+            found.append(Versus(*where, *points, p, len(pairs)))
     return found
 
 

@@ -71,9 +71,10 @@ def _said(plan: Plan, task: Task) -> list[str]:
     train, _, test = parts_of(task, 0)
     whole = len(parts_of(replace(task, most=None), 0).test)
     cut = "all that the data have" if len(test) == whole else f"the first of {whole:,}"
+    seeds, steps = counted(plan.seeds, "seed"), counted(plan.epochs * STEPS, "step")
     lines = [
-        f"{counted(plan.seeds, 'seed')}; steps of training: {plan.epochs * STEPS:,}, but of "
-        f"backpropagation; {len(test):,} test images, {cut}; drawn from: {len(train):,} images.",
+        f"{seeds}; {steps} of training in each integer way; {counted(len(test), 'test image')}, "
+        f"{cut}; labelled images drawn from {len(train):,}.",
     ]
     if missing := [way for way in WAYS if way not in _ways(plan, task)]:
         lines.append(f"Not run: {', '.join(missing)}.")
@@ -113,15 +114,23 @@ def _accuracy_grids(results: Results) -> list[Grid]:
         found = [row for row in rows if row.images == images]
         what = f"{images} labelled images"
         without = f" (without a shift {unharmed[images]})" if images in unharmed else ""
-        grids.append(_grid(f"{what}: test accuracy, %{without}", found,
-                           lambda r: f"{r.accuracy:.1f}±{r.deviation:.1f}"))  # fmt: skip
+        grids.append(_grid(f"{what}: test accuracy, %{without}", found, _accuracy))
         grids.append(_grid(f"{what}: p of McNemar's test against the best other way", found,
                            lambda r: f"{r.p:.1g}"))  # fmt: skip
-        against = {rival: versus(shifted(results), JOINT, rival) for rival in RIVALS}
-        grids.append(_rivals(f"{what}: points of {JOINT} over others, and p", {
-            rival: [v for v in lines if v.images == images] for rival, lines in against.items()
-        }))  # fmt: skip
+        against = {rival: [v for v in versus(shifted(results), JOINT, rival) if v.images == images]
+                   for rival in RIVALS}  # fmt: skip
+        if any(against.values()):
+            grids.append(_rivals(f"{what}: points of {JOINT} over others, and p", against))
     return grids
+
+
+def _accuracy(row: Compared) -> str:
+    return f"{row.accuracy:.1f}{_within(row.deviation, len(row.outcomes))}"
+
+
+def _within(half: float, seeds: int) -> str:
+    """ "±1.2"; nothing for a single seed."""
+    return f"±{half:.1f}" if seeds > 1 else ""
 
 
 def _grid(title: str, rows: Sequence[Compared], word: Callable[[Compared], str]) -> Grid:
@@ -133,7 +142,7 @@ def _grid(title: str, rows: Sequence[Compared], word: Callable[[Compared], str])
 
 
 def _rivals(title: str, against: Mapping[str, Sequence[Versus]]) -> Grid:
-    cells = {(v.shift, rival): f"{v.points:+.1f}±{v.half:.1f} {v.p:.1g}"
+    cells = {(v.shift, rival): f"{v.points:+.1f}{_within(v.half, v.seeds)}, {v.p:.1g}"
              for rival, found in against.items() for v in found}  # fmt: skip
     shifts = dict.fromkeys(shift for shift, _ in cells)
     lines = [[s, *(cells.get((s, rival), NOT_RUN) for rival in against)] for s in shifts]
