@@ -196,7 +196,8 @@ STUDIES = (
         _heat,
         (
             "Mean and standard deviation over seeds, which draw labelled images, signs, faults "
-            "and, of pictures, the parts and the deployed head. Steps of training are equal.",
+            "and, of pictures, the parts and the deployed head. Integer ways take equally many "
+            "steps.",
             "McNemar's test is exact, per seed; of several seeds, twice the median p, 1 at most. "
             "The best other way is the one that does best on these very images. No p is corrected "
             "for the number of cells. Points over others: mean and half of the 95 % interval over "
