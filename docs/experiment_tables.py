@@ -13,6 +13,7 @@ from zo.reproduce.experiment import Experiment, Plan
 from zo.reproduce.families import methods
 from zo.reproduce.study import Study
 from zo.reproduce.tables import EXPERIMENTS, STUDIES
+from zo.reproduce.task import digits_task
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "experiments.md"
 RESULTS = PAGE.parent / "experiments"
@@ -58,7 +59,7 @@ def _page_order(page: Path) -> tuple[str, int, str]:
 def studies() -> str:
     """Name, question and size of every study, and what it takes."""
     head = ("name", "what it compares", "question", "runs", "takes")
-    rows = [(f"`{s.name}`", s.title, s.question, str(len(s.runs(Plan()))), _taken(s))
+    rows = [(f"`{s.name}`", s.title, s.question, str(len(s.runs(Plan(), digits_task()))), _taken(s))
             for s in sorted(STUDIES.values(), key=_order)]  # fmt: skip
     return markdown(head, rows)
 

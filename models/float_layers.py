@@ -49,11 +49,18 @@ def conv_gradient(
     x: np.ndarray, w: np.ndarray, stride: int, dy: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gradients of `conv` in x, w and bias, given that of y (N, OH, OW, O)."""
-    patches = windows(x, w.shape[1], stride)
     rows = dy.reshape(-1, dy.shape[-1])
-    dw = (rows.T @ patches.reshape(len(rows), -1)).reshape(w.shape)
-    dpatches = (rows @ w.reshape(len(w), -1)).reshape(patches.shape)
-    return scatter(dpatches, x.shape, stride), dw, rows.sum(0)
+    dpatches = (rows @ w.reshape(len(w), -1)).reshape(*dy.shape[:3], *w.shape[1:])
+    return scatter(dpatches, x.shape, stride), *conv_slopes(x, w, stride, dy)
+
+
+def conv_slopes(
+    x: np.ndarray, w: np.ndarray, stride: int, dy: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The gradients in w and bias alone: all that a first layer needs."""
+    rows = dy.reshape(-1, dy.shape[-1])
+    patches = windows(x, w.shape[1], stride).reshape(len(rows), -1)
+    return (rows.T @ patches).reshape(w.shape), rows.sum(0)
 
 
 def depthwise(x: np.ndarray, w: np.ndarray, bias: np.ndarray, stride: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Post-training quantisation of the digit reader: float parameters -> int8 graph.
+"""Post-training quantisation of a small network: float parameters -> int8 graph, and back.
 
     weights      symmetric per output channel, S_w = max|w| / 127; the head's S_w = 2 max|w| / 126
     biases       int32, scale s_x * S_w
@@ -23,10 +23,11 @@ from npusim.calibrate.scales import (
     channel_scales,
     output_axis,
     per_tensor,
+    spread,
     weight_codes,
 )
 
-from .float_network import CLASSES, LAYERS, Parameters, forward
+from .float_network import DIGITS, Layer, Network, Parameters, forward
 
 INPUT_SCALE = 1.0 / 256.0
 ZERO_POINT = -128
@@ -42,19 +43,21 @@ class Step(NamedTuple):
     attributes: Mapping[str, Any]
 
 
-def quantize_network(p: Parameters, x: np.ndarray, provenance: Mapping[str, str]) -> Graph:
-    """The int8 graph of the digit reader.
+def quantize_network(
+    p: Parameters, x: np.ndarray, provenance: Mapping[str, str], net: Network = DIGITS
+) -> Graph:
+    """The int8 graph of a network.
 
     p            float parameters
-    x            (N, 8, 8, 1) float64 in 0..1, the images whose activations set the ranges
+    x            (N, H, W, C) in 0..1, the images whose activations set the ranges
     provenance   recorded in the graph
-    returns      a graph with input "image" (1, 8, 8, 1) and output "logits" (1, 10); its weights
-                 are constants named as the layers, "stem" ... "head", biases "stem/bias" ...
+    returns      a graph with input "image" (1, H, W, C) and output "logits" (1, classes); its
+                 weights are constants named as the layers, "stem" ... "head", biases "stem/bias"
     """
-    image = Tensor("image", (1, 8, 8, 1), "int8", "input", per_tensor(INPUT_SCALE, ZERO_POINT))
+    image = Tensor("image", (1, *net.image), "int8", "input", per_tensor(INPUT_SCALE, ZERO_POINT))
     tensors, nodes = [image], []
     ordinals: Counter[str] = Counter()
-    for step in steps(p, x):
+    for step in steps(p, x, net):
         before = len(tensors) - 1
         tensors += [*step.constants, step.output]
         last = len(tensors) - 1
@@ -63,25 +66,44 @@ def quantize_network(p: Parameters, x: np.ndarray, provenance: Mapping[str, str]
         ordinals[step.op] += 1
         nodes.append(Node(step.op, name, inputs, (last,), step.attributes))
     known = tuple(replace(tensor, stream=i) for i, tensor in enumerate(tensors))
-    return Graph("digits_cnn", known, tuple(nodes), (0,), (len(known) - 1,), provenance=provenance)
+    return Graph(net.name, known, tuple(nodes), (0,), (len(known) - 1,), provenance=provenance)
 
 
-def steps(p: Parameters, x: np.ndarray) -> Iterator[Step]:
+def dequantize_network(graph: Graph, net: Network = DIGITS) -> Parameters:
+    """The float parameters that the codes of `quantize_network`'s graph stand for.
+
+    raises   KeyError for a graph without the network's constants
+    """
+    names = [*(layer.name for layer in net.layers), "head"]
+    weights, biases = (
+        {name: dequantized(graph.tensor(name + end)) for name in names} for end in ("", "/bias")
+    )
+    return Parameters(weights, biases)
+
+
+def dequantized(tensor: Tensor) -> np.ndarray:
+    """scale * code of a constant whose zero points are 0, float64."""
+    q = tensor.quantization
+    return tensor.data * spread(q.scale, len(tensor.shape), q.axis)
+
+
+def steps(p: Parameters, x: np.ndarray, net: Network = DIGITS) -> Iterator[Step]:
     """The network's nodes in order, each scaled to what it puts out for the images x."""
-    values, mean, _ = forward(p, x)
+    values, mean, _ = forward(p, x, net)
     s_x = INPUT_SCALE
-    for layer, value in zip(LAYERS, values[1:], strict=True):
+    for layer, value in zip(net.layers, values[1:], strict=True):
         s_y = float(value.max()) / 255.0
         attributes: dict[str, Any] = {"stride": (layer.stride, layer.stride)}
         attributes |= {"dilation": (1, 1), "padding": "same", "activation": "relu"}
         output = activation(f"{layer.name}/relu", (1, *value.shape[1:]), s_y)
-        yield Step(layer.op, weighted(p, layer.name, s_x, room=1), output, attributes)
+        yield Step(layer.op, weighted(p, layer, s_x), output, attributes)
         s_x = s_y
     s_x = float(mean.max()) / 255.0
     output = activation("features", (1, mean.shape[1]), s_x)
     yield Step("mean", (), output, {"axes": (1, 2), "keep_dims": False})
-    logits = Tensor("logits", (1, CLASSES), "int8", "activation", logits_scale(p, mean))
-    constants = weighted(p, "head", s_x, HEAD_ROOM)
+    head = Layer("head", "fully_connected", p.weights["head"].shape, 1)
+    logits = Tensor("logits", (1, net.classes), "int8", "activation", logits_scale(p, mean))
+    constants = weighted(p, head, s_x, HEAD_ROOM)
     yield Step("fully_connected", constants, logits, {"activation": "none", "keep_dims": False})
 
 
@@ -90,10 +112,10 @@ def activation(name: str, shape: tuple[int, ...], scale: float) -> Tensor:
     return Tensor(name, shape, "int8", "activation", per_tensor(scale, ZERO_POINT))
 
 
-def weighted(p: Parameters, name: str, s_x: float, room: int) -> tuple[Tensor, Tensor]:
+def weighted(p: Parameters, layer: Layer, s_x: float, room: int = 1) -> tuple[Tensor, Tensor]:
     """The constants of a layer: int8 weights and int32 bias."""
-    w = p.weights[name]
-    axis = output_axis(w, {layer.name: layer.op for layer in LAYERS}.get(name, "fully_connected"))
+    name, w = layer.name, p.weights[layer.name]
+    axis = output_axis(w, layer.op)
     scale = channel_scales(w, axis, room)
     codes, bias = weight_codes(w, axis, scale), bias_codes(p.biases[name], np.float32(s_x), scale)
     zeros = np.zeros(len(scale))

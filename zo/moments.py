@@ -121,11 +121,14 @@ def square_root(v: NDArray[np.int64]) -> NDArray[np.int64]:
     return root
 
 
-def enough_images(graph: Graph) -> int:
-    """256, or as many as keep every channel of every matched node within 2^23 - 1 values."""
+def enough_images(graph: Graph, most: int = ENOUGH_IMAGES) -> int:
+    """256, or as many as keep every channel of every matched node within 2^23 - 1 values.
+
+    most   in place of 256
+    """
     tensors = (graph.tensors[graph.node(name).outputs[0]] for name in matched_nodes(graph))
     positions = max((prod(tensor.shape[1:-1]) for tensor in tensors), default=1)
-    return min(ENOUGH_IMAGES, MAX_CELLS // positions)
+    return min(most, MAX_CELLS // positions)
 
 
 def matched_nodes(graph: Graph) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 import csv
 import json
 from dataclasses import replace
+from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -10,13 +12,15 @@ from scipy import stats
 
 from npusim import Session, models
 from npusim.head import find_head, until_features
+from npusim.models.fine_tune import STOP
 from zo.cost import Cost
 from zo.data import in_memory
 from zo.demo import SHIFTS as DEMO_SHIFTS
 from zo.reproduce.audit import STARTS, Audit, Audited, run_audit
-from zo.reproduce.compare import combined, compare, mcnemar
+from zo.reproduce.compare import combined, compare, mcnemar, versus
 from zo.reproduce.experiment import Plan
 from zo.reproduce.repair import WAYS, Repair, Repaired, run_repair
+from zo.reproduce.small import RECIPE, small_task
 from zo.reproduce.store import Store
 from zo.reproduce.tables import STUDIES
 from zo.reproduce.task import (
@@ -92,6 +96,9 @@ def test_ways_change_what_they_say_and_nothing_else(task, way):
     nothing = run_repair(Repair("", "nothing", "1-px translation", 20, 8), task)
     assert len({found[0].network, found[1].network, nothing.network}) == 3
     made = WAYS[way]
+    if made.backward:
+        assert found[0].cost.forwards % STOP.look == 0 < found[0].cost.forwards <= STOP.steps
+        return
     steps = (65 if made.q == 64 else 17 if made.first else 1) if made.first or made.head else 0
     assert found[0].cost.forwards == 8 * steps + 8 * made.statistics
 
@@ -137,6 +144,15 @@ def test_mcnemar_matches_scipy_on_the_discordant_images():
     assert mcnemar(one, one) == 1.0
 
 
+def test_mcnemar_is_twice_the_smaller_tail_of_the_coin():
+    """As statsmodels.stats.contingency_tables.mcnemar(exact=True) states it; in whole numbers."""
+    for b, c in product(range(9), repeat=2):
+        tail = sum(comb(b + c, i) for i in range(min(b, c) + 1))
+        expected = min(1.0, 2 * tail / 2 ** (b + c))
+        one, other = np.repeat([1, 0], (b, c)).astype(bool), np.repeat([0, 1], (b, c)).astype(bool)
+        assert mcnemar(one, other) == pytest.approx(expected)
+
+
 def test_several_p_values_are_twice_their_median():
     assert combined([0.03]) == 0.03
     assert combined([0.01, 0.2, 0.02]) == pytest.approx(0.04)
@@ -151,6 +167,71 @@ def test_each_way_is_compared_with_the_best_other_one():
     assert [rows[name].against for name in "abc"] == ["b", "a", "a"]
     assert rows["a"].accuracy == pytest.approx(90)
     assert rows["c"].p == stats.binomtest(1, 9).pvalue
+
+
+def test_one_way_is_compared_with_another_seed_by_seed():
+    answers = {"a": ([1] * 9 + [0], [1] * 10), "b": ([1] * 5 + [0] * 5, [0] * 2 + [1] * 8)}
+    results = [(Repair(label, label, "blur", 20, 1, seed), repaired(bits))
+               for label, found in answers.items() for seed, bits in enumerate(found)]  # fmt: skip
+    (found,) = versus(results, "a", "b")
+    assert (found.shift, found.images) == ("blur", 20)
+    assert found.points == pytest.approx(30)
+    assert found.half == pytest.approx(stats.t.ppf(0.975, 1) * 10)
+    pairs = [stats.binomtest(4, 4).pvalue, stats.binomtest(2, 2).pvalue]
+    assert found.p == combined(pairs)
+    assert versus(results, "a", "c") == []
+
+
+def test_a_model_without_floats_has_no_backpropagation(task):
+    bare = replace(task, net=None)
+    runs = [STUDIES["T11"].runs(Plan(seeds=1), material) for material in (task, bare)]
+    assert runs[1] == [repair for repair in runs[0] if not WAYS[repair.way].backward] != runs[0]
+    assert "Not run: backprop first + head, backprop all." in STUDIES["T11"].said(Plan(), bare)
+    with pytest.raises(ValueError, match="must have a float network of its layers for backprop"):
+        run_repair(Repair("", "backprop all", "blur", 20, 8), bare)
+
+
+def test_fewer_test_images_are_the_first_ones(task):
+    few = replace(task, most=100)
+    assert few.digest != task.digest == replace(task, most=None).digest
+    assert np.array_equal(parts_of(few, 0).test, parts_of(task, 0).test[:100])
+    assert np.array_equal(parts_of(few, 0).train, parts_of(task, 0).train)
+    (line,) = STUDIES["T11"].said(Plan(seeds=2, epochs=1), few)
+    assert line.startswith("2 seeds; 8 steps of training in each integer way; ")
+    assert "100 test images, the first of 449" in line
+
+
+@pytest.fixture(scope="module")
+def colourful():
+    """180 pictures in three classes: what is bright is another colour."""
+    pixels = np.random.RandomState(0).randint(0, 60, (180, 20, 24, 3)).astype(np.uint8)
+    labels = np.arange(180) % 3
+    pixels[np.arange(180), :, :, labels] += 120
+    return in_memory("colourful.npz", pixels, labels)
+
+
+def test_the_small_network_is_trained_once(colourful, tmp_path):
+    seen = []
+    recipe = RECIPE._replace(epochs=10)
+    task = small_task(colourful, tmp_path, None, lambda *done: seen.append(done), recipe)
+    assert seen == [(i + 1, 10) for i in range(10)]
+    assert task.source == "small_cnn at 32x32, colourful.npz"
+    assert [len(part) for part in parts_of(task, 3)] == [126, 0, 36]
+    healthy = run_repair(Repair("", "nothing", HEALTHY, 20, 8), task)
+    assert healthy.accuracy > 0.9
+    again = small_task(colourful, tmp_path, None, lambda *done: seen.append(done), recipe)
+    assert len(seen) == 10
+    assert again.digest == task.digest
+    other = small_task(colourful, tmp_path, None, None, recipe._replace(epochs=1))
+    assert other.digest != task.digest
+    mended = run_repair(Repair("", "backprop all", "inversion", 20, 8), task)
+    broken = run_repair(Repair("", "nothing", "inversion", 20, 8), task)
+    assert mended.accuracy > broken.accuracy
+
+
+def test_the_small_network_needs_a_batch(colourful, tmp_path):
+    with pytest.raises(ValueError, match=r"colourful\.npz: must hold 32 images to train on, got 7"):
+        small_task(colourful.take(np.arange(10)), tmp_path)
 
 
 def test_outcomes_come_back_from_disk_and_damaged_ones_do_not(tmp_path):
@@ -190,9 +271,9 @@ def test_float16_in_place_drifts():
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES))
-def test_every_run_of_every_study_has_a_key_of_its_own(name):
+def test_every_run_of_every_study_has_a_key_of_its_own(name, task):
     for plan in (QUICK, Plan(seeds=2)):
-        cells = STUDIES[name].runs(plan)
+        cells = STUDIES[name].runs(plan, task)
         assert len({cell.key("material") for cell in cells}) == len(cells)
 
 
@@ -221,7 +302,7 @@ def test_tables_of_two_shifts(tmp_path, monkeypatch, zo_command):
     monkeypatch.chdir(tmp_path)
     runs = [Repair(way, way, shift, 20, 8, seed) for seed in (0, 1) for shift in ("blur", "noise")
             for way in ("nothing", "statistics", "exact head")]  # fmt: skip
-    monkeypatch.setitem(STUDIES, "T11", STUDIES["T11"]._replace(runs=lambda plan: runs))
+    monkeypatch.setitem(STUDIES, "T11", STUDIES["T11"]._replace(runs=lambda plan, task: runs))
     code, out, err = zo_command("reproduce", "T11", "--output", "out")
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
@@ -248,7 +329,7 @@ def test_tables_under_ten_shifts(tmp_path, monkeypatch, zo_command):
     assert "…" not in out
     with (tmp_path / "out" / "T11.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 60
+    assert len(rows) == 81
     assert {row["of"] for row in rows} == {"449"}
     assert (tmp_path / "out" / "T11.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "out" / "T11.md").read_text()
@@ -282,7 +363,22 @@ def test_audit_takes_no_model(tmp_path, monkeypatch, zo_command):
         (
             ("T11", "--data", "digits"),
             "T11: --model and --data must be given together, or neither for the shipped digit "
-            "reader, got --data",
+            "reader, got --data; a network to train on --data is --network small",
+        ),
+        (("T11", "--network", "small"), "T11: --network must go with --data alone, got neither"),
+        (("T12", "--network", "small"), "--network: must go with T7, T11 or T14, got T12"),
+        (("T4", "--test", "9"), "--test: must go with T7, T11 or T14, got T4"),
+        (("T14", "--ways", "statistics"), "--ways: must go with T11, got T14"),
+        (("T4", "--labels", "20"), "--labels: must go with T11, got T4"),
+        (
+            ("T11", "--ways", "statistics,prayer"),
+            "T11: --ways must be of nothing, statistics, exact head, statistics + exact head, "
+            "ZO first layer, ZO first layer + exact head, backprop first + head, backprop all, "
+            "got 'prayer'",
+        ),
+        (
+            ("T11", "--labels", "20,2000"),
+            "T11: --labels must be 1078 images at most, the part that trains, got 2000",
         ),
     ],
 )

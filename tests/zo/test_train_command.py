@@ -218,6 +218,7 @@ def test_statistics_take_no_more_images_than_fit():
     assert enough_images(graph) == 256
     large = npusim.load(MODEL, input_size=(256, 256))
     assert enough_images(large) == (2**23 - 1) // 256**2 == 127
+    assert [enough_images(large, most) for most in (100, 2048)] == [100, 127]
     images = np.zeros((2, 256, 256, 1), np.int8)
     assert len(measure_statistics(npusim.Session(large), images)) == 4
 

@@ -36,16 +36,25 @@ Finished runs are kept in DIR/runs: a second call goes on where the first one
 stopped, on any number of workers, to the same numbers.
 
 T7, T11 and T14 take the shipped digit reader where no model is given, and put a
-new head on one that is; T12 needs neither model nor images. T7 counts in QEMU:
-it needs make, gcc, arm-none-eabi-gcc and qemu-system-arm.
+new head on one that is; with --network small they first train a network of their
+own on the images. T12 needs neither model nor images. T7 counts in QEMU: it
+needs make, gcc, arm-none-eabi-gcc and qemu-system-arm.
 """
 
+SHIFTS = "T11"
+OF_STUDIES = ("network", "test")
+"""Options of the studies that run on a network and images, and of T11 alone."""
+OF_SHIFTS = ("labels", "ways")
 ALL_TITLES = {**TITLES, **{name: study.title for name, study in STUDIES.items()}}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """`zo reproduce`"""
     figures()  # a missing matplotlib shows now, not after the runs
+    if arguments.name not in STUDIES or STUDIES[arguments.name].material == "none":
+        _refuse(arguments, OF_STUDIES, "T7, T11 or T14")
+    if arguments.name != SHIFTS:
+        _refuse(arguments, OF_SHIFTS, SHIFTS)
     if arguments.name in STUDIES:
         return _study(arguments)
     return _experiment(EXPERIMENTS[arguments.name], arguments)
@@ -58,8 +67,16 @@ def _study(arguments: argparse.Namespace) -> int:
                 f"--{name}: must go with an experiment on a bank, got {arguments.name}"
             )
     plan = plan_of(arguments)
-    plan = plan._replace(seeds=arguments.seeds or plan.seeds)
+    plan = plan._replace(seeds=arguments.seeds or plan.seeds, labels=arguments.labels or (),
+                         ways=arguments.ways or ())  # fmt: skip
     return run_study(STUDIES[arguments.name], arguments, plan)
+
+
+def _refuse(arguments: argparse.Namespace, options: Sequence[str], owner: str) -> None:
+    """ValueError for an option that only another study takes."""
+    for option in options:
+        if getattr(arguments, option) is not None:
+            raise ValueError(f"--{option}: must go with {owner}, got {arguments.name}")
 
 
 def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
@@ -91,6 +108,16 @@ def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def _numbers(text: str) -> tuple[int, ...]:
+    """Counts separated by commas."""
+    return tuple(map(counting_number, text.split(",")))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names separated by commas."""
+    return tuple(name.strip() for name in text.split(","))
+
+
 COMMAND = Command(
     "reproduce",
     "a table of the method's comparison, from model and images",
@@ -103,6 +130,7 @@ examples:
   zo search T9 --model m64.h5 --data EuroSAT_RGB.zip --output T1/
   zo reproduce T9 --model m64.h5 --data EuroSAT_RGB.zip --rates T1/rates.json \\
                   --output T9/
+  zo reproduce T11 --network small --data EuroSAT_RGB.zip --output T11/
 
 """,
     "not used",
@@ -119,6 +147,22 @@ examples:
             },
             "--rates": {
                 "type": Path, "metavar": "FILE", "help": "rates.json of zo search; else zo's own",
+            },
+            "--network": {
+                "choices": ("small",), "metavar": "small",
+                "help": "of T11 and T14: four convolutions at 32x32, trained on 70 %% of the "
+                "images",
+            },
+            "--labels": {
+                "type": _numbers, "metavar": "N,N", "help": "of T11: labelled images; 20,100,500",
+            },
+            "--ways": {
+                "type": _names, "metavar": "WAY,WAY",
+                "help": "of T11: only these; all that the model allows",
+            },
+            "--test": {
+                "type": counting_number, "metavar": "N",
+                "help": "of T11 and T14: test images, at most; all",
             },
             "--workers": {
                 "type": counting_number, "default": 1, "metavar": "N",

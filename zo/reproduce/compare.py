@@ -2,8 +2,8 @@
 
 McNemar's exact test: of the images that one way has right and the other wrong, and those the other
 way round, does one kind come up more often than a coin would say? Seeds share test images, so their
-p values are not independent; twice their median is a p value whatever they share
-(Vovk and Wang, "Combining p-values via averaging", Biometrika 2020).
+p values are not independent; twice their median is a p value whatever they share (Ruger 1978; Vovk
+and Wang, "Combining p-values via averaging", Biometrika 2020).
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .experiment import interval
 from .repair import Repair, Repaired
+from .task import HEALTHY
 
 Results = Sequence[tuple[Repair, Repaired]]
 
@@ -37,6 +39,23 @@ class Compared(NamedTuple):
     p: float
 
 
+class Versus(NamedTuple):
+    """One way against another, seed by seed.
+
+    points   test accuracy of the one minus the other's, in per cent, mean over seeds, and
+    half     of its 95 % interval by Student's t; infinite for one seed
+    p        of McNemar's test, of all seeds together
+    seeds    how many
+    """
+
+    shift: str
+    images: int
+    points: float
+    half: float
+    p: float
+    seeds: int
+
+
 def mcnemar(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     """Exact two-sided p value that two ways are equally often right on these images (n,)."""
     from scipy import stats
@@ -55,11 +74,39 @@ def combined(values: Sequence[float]) -> float:
 
 def compare(results: Results) -> list[Compared]:
     """Every way against the best other one under its shift, in the order of the runs."""
+    groups = _groups(results)
+    return [_compared(where, label, ways) for where, ways in groups.items() for label in ways]
+
+
+def versus(results: Results, one: str, other: str) -> list[Versus]:
+    """One way against another under every shift where both were run, by their labels."""
+    found = []
+    for where, ways in _groups(results).items():
+        if one in ways and other in ways:
+            pairs = list(zip(ways[one], ways[other], strict=True))
+            points = interval([100 * (a.accuracy - b.accuracy) for a, b in pairs])
+            p = combined([mcnemar(a.answers, b.answers) for a, b in pairs])
+            found.append(Versus(*where, *points, p, len(pairs)))
+    return found
+
+
+def healthy(results: Results) -> Results:
+    """The runs without a shift."""
+    return [(repair, outcome) for repair, outcome in results if repair.shift == HEALTHY]
+
+
+def shifted(results: Results) -> Results:
+    """All others."""
+    return [(repair, outcome) for repair, outcome in results if repair.shift != HEALTHY]
+
+
+def _groups(results: Results) -> dict[tuple[str, int], dict[str, list[Repaired]]]:
+    """Outcomes seed by seed, by shift and number of labelled images, then by label."""
     groups: dict[tuple[str, int], dict[str, list[Repaired]]] = {}
     for repair, outcome in results:
         ways = groups.setdefault((repair.shift, repair.images), {})
         ways.setdefault(repair.label, []).append(outcome)
-    return [_compared(where, label, ways) for where, ways in groups.items() for label in ways]
+    return groups
 
 
 def _compared(where: tuple[str, int], label: str, ways: dict[str, list[Repaired]]) -> Compared:

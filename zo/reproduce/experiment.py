@@ -22,6 +22,8 @@ class Plan(NamedTuple):
     steps    of an epoch
     quick    whether a study leaves out what takes long
     frozen   what lies before the head takes as long as so many forwards of the head
+    labels   numbers of labelled images that a study tries; () for its own
+    ways     that a study compares; () for all of its own
     """
 
     seeds: int = 5
@@ -29,6 +31,8 @@ class Plan(NamedTuple):
     steps: int = 295
     quick: bool = False
     frozen: int = 0
+    labels: tuple[int, ...] = ()
+    ways: tuple[str, ...] = ()
 
 
 class Limit(NamedTuple):

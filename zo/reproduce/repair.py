@@ -18,17 +18,20 @@ from ..adapt import adapt
 from ..classifier import find_classifier
 from ..cost import Cost
 from ..declared import Constant
-from ..moments import Statistics, measure_statistics
+from ..moments import Statistics, enough_images, measure_statistics
 from ..options import Method, Options, Reuse
 from ..prng import shuffle
 from ..train import train
+from .backward import Given, backpropagated, layers_of
 from .task import HEALTHY, Task, deployed, faulty, parts_of
 
-VERSION = 1
+VERSION = 2
 """Of the code that runs repairs; another one makes outcomes anew."""
 BATCH = 64
 UNLABELLED = 256
 """Images that channel statistics are taken of, whatever the number of labels."""
+SOURCE_IMAGES = 2048
+"""Training images, at most, that the healthy network's statistics are taken of."""
 LABELLED_EPOCH = 2**32 - 3
 """Labelled images are drawn by the shuffle of an epoch that no training run reaches."""
 IMAGES_AT_ONCE = 256
@@ -42,6 +45,8 @@ class Way(NamedTuple):
     head         whether the head is trained
     exact        the head by its exact gradient, not by zeroth order
     q            samples a step
+    backward     by backpropagation in float, weights and biases, to convergence
+    between      then: the layers between the first and the head too
     """
 
     statistics: bool = False
@@ -49,6 +54,8 @@ class Way(NamedTuple):
     head: bool = False
     exact: bool = False
     q: int = 16
+    backward: bool = False
+    between: bool = False
 
 
 WAYS: Mapping[str, Way] = {
@@ -58,6 +65,8 @@ WAYS: Mapping[str, Way] = {
     "statistics + exact head": Way(statistics=True, head=True, exact=True),
     "ZO first layer": Way(first=True),
     "ZO first layer + exact head": Way(first=True, head=True, exact=True),
+    "backprop first + head": Way(first=True, head=True, backward=True),
+    "backprop all": Way(first=True, head=True, backward=True, between=True),
     "ZO head, q = 64": Way(head=True, q=64),
 }
 REUSE: Mapping[str, Reuse] = {
@@ -75,7 +84,7 @@ class Repair:
     way      a key of WAYS
     shift    a key of task.SHIFTS or task.FAULTS
     images   labelled ones to train on, drawn by the seed; 0 for all of the training part
-    steps    of training, about
+    steps    of training, about; backpropagation ends by itself
     seed     of everything random
     reuse    a key of REUSE
     """
@@ -89,8 +98,13 @@ class Repair:
     reuse: str = "prefix, signs"
 
     def key(self, task: str) -> str:
-        """Names the outcome on a task of this digest; the label does not count."""
+        """Names the outcome on a task of this digest; the label does not count.
+
+        Neither do steps where training ends by itself.
+        """
         plain = {k: v for k, v in asdict(self).items() if k != "label"}
+        if WAYS[self.way].backward:
+            plain["steps"] = 0
         return content_hash("repair", json.dumps(plain, sort_keys=True), task, VERSION)
 
 
@@ -141,7 +155,8 @@ class Repaired:
 def run_repair(repair: Repair, task: Task) -> Repaired:
     """Break the network, mend it, and judge it on images that nothing was chosen by.
 
-    raises   KeyError for an unknown way, shift or reuse
+    raises   KeyError for an unknown way, shift or reuse; ValueError for backpropagation on a task
+             without a float network
     """
     begin = time.perf_counter()
     way, parts = WAYS[repair.way], parts_of(task, repair.seed)
@@ -151,7 +166,11 @@ def run_repair(repair: Repair, task: Task) -> Repaired:
         graph, cost = _adapted(graph, task, repair, parts.train[drawn[:UNLABELLED]])
     if way.first or way.head:
         chosen = parts.train[drawn[: repair.images or None]]
-        graph, trained = _trained(graph, task, repair, chosen)
+        if way.backward:
+            seen = parts.train[drawn[:UNLABELLED]]
+            graph, trained = _backpropagated(graph, task, repair, chosen, seen)
+        else:
+            graph, trained = _trained(graph, task, repair, chosen)
         cost = cost.plus(trained)
     right = _answers(graph, task, repair.shift, parts.test)
     return Repaired(np.packbits(right).tobytes().hex(), len(right), content_hash("graph", graph),
@@ -160,9 +179,10 @@ def run_repair(repair: Repair, task: Task) -> Repaired:
 
 @lru_cache(maxsize=4)
 def _source(task: Task, seed: int) -> Statistics:
-    """Channel statistics of the healthy network on the images it was trained on."""
-    rows = parts_of(task, seed).train
-    session = Session(deployed(task, seed), threads=1)
+    """Channel statistics of the healthy network on images it was trained on."""
+    graph = deployed(task, seed)
+    rows = parts_of(task, seed).train[: enough_images(graph, SOURCE_IMAGES)]
+    session = Session(graph, threads=1)
     return measure_statistics(session, task.codes(HEALTHY, rows))
 
 
@@ -188,6 +208,22 @@ def _trained(
     session = Session(with_features(graph), trainable=names, threads=1)
     result = train(session, labelled, labelled, scheduler=Constant(way.q), options=options)
     return result.graph, result.history[-1].cost
+
+
+def _backpropagated(
+    graph: Graph,
+    task: Task,
+    repair: Repair,
+    rows: NDArray[np.int64],
+    unlabelled: NDArray[np.int64],
+) -> tuple[Graph, Cost]:
+    if task.net is None:
+        raise ValueError(f"{task.source}: must have a float network of its layers for "
+                         f"{repair.way}, got none")  # fmt: skip
+    given = Given(task.codes(repair.shift, rows), task.labels[rows],
+                  task.codes(repair.shift, unlabelled))  # fmt: skip
+    trained = layers_of(task.net, WAYS[repair.way].between)
+    return backpropagated(graph, task.net, given, trained, repair.seed)
 
 
 def _answers(graph: Graph, task: Task, shift: str, rows: NDArray[np.int64]) -> NDArray[np.bool_]:

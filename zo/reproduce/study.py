@@ -27,7 +27,7 @@ class Study(NamedTuple):
     name       as it is asked for, such as "T11"
     title      what it compares
     question   that it answers
-    runs       its cells; each has a key, as `Cell` has
+    runs       (plan, material) -> its cells; each has a key, as `Cell` has
     run        (cell, material) -> outcome
     kind       class of the outcomes, with to_plain and from_plain
     grids      results -> tables
@@ -36,12 +36,13 @@ class Study(NamedTuple):
     notes      how to read it
     tools      programs besides Python that its runs need, of npusim.export.tools.M55_TOOLS
     material   "task" where cells run on a network and images, "none" where they need nothing
+    said       (plan, material) -> lines on what these very runs leave out
     """
 
     name: str
     title: str
     question: str
-    runs: Callable[[Plan], Sequence[Any]]
+    runs: Callable[[Plan, Any], Sequence[Any]]
     run: Callable[[Any, Any], Any]
     kind: type[Any]
     grids: Callable[[Sequence[tuple[Any, Any]]], Sequence[Grid]]
@@ -50,6 +51,7 @@ class Study(NamedTuple):
     notes: Sequence[str] = ()
     tools: Sequence[str] = ()
     material: str = "task"
+    said: Callable[[Plan, Any], Sequence[str]] = lambda plan, material: ()
 
 
 def write_study(

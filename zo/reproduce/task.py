@@ -18,6 +18,7 @@ from npusim.digest import content_hash
 from npusim.graph import Node
 from npusim.head import until_logits
 from npusim.images import Normalization, code_table, fit, image_shape
+from npusim.models.float_network import DIGITS, Network
 
 from ..data import Dataset, Progress, in_memory
 from ..new_head import HeadOptions, attach_head
@@ -56,6 +57,8 @@ class Task:
     table      (C, peak + 1) of the input's type: what each value becomes in each channel
     counts     images that train and that test, in the order they lie in; None: drawn by the seed
     source     model, data and image size, for tables
+    net        the float network of the graph's layers, where there is one
+    most       test images, the first of the part; None: all
     """
 
     graph: Graph
@@ -65,11 +68,13 @@ class Task:
     table: NDArray[np.int8]
     counts: tuple[int, int] | None
     source: str
+    net: Network | None = None
+    most: int | None = None
 
     @cached_property
     def digest(self) -> str:
         """A hash of the content: equal tasks give equal runs."""
-        rest = repr((self.classes, self.counts))
+        rest = repr((self.classes, self.counts, *([] if self.most is None else [self.most])))
         return content_hash("task", self.graph, self.images, self.labels, self.table, rest)
 
     @cached_property
@@ -102,12 +107,12 @@ class Parts(NamedTuple):
 
 
 def parts_of(task: Task, seed: int) -> Parts:
-    """The shipped digits' own parts, and drawn ones of other data."""
+    """Parts as they lie in the task, where it counts them, else drawn ones."""
     if task.counts is None:
-        return Parts(*split_parts(len(task.labels), seed))
-    train, test = task.counts
-    rows = np.arange(train + test)
-    return Parts(rows[:train], rows[:0], rows[train:])
+        train, validation, test = split_parts(len(task.labels), seed)
+        return Parts(train, validation, test[: task.most])
+    rows, trained = np.arange(sum(task.counts)), task.counts[0]
+    return Parts(rows[:trained], rows[:0], rows[trained:][: task.most])
 
 
 def digits_task() -> Task:
@@ -119,7 +124,7 @@ def digits_task() -> Task:
     labels = np.concatenate([part.labels for part in parts]).astype(np.int64)
     counts = (len(parts[0].labels), len(parts[1].labels))
     return Task(m.digits_cnn(), images, labels, tuple("0123456789"), table[np.newaxis], counts,
-                "the shipped digit reader on the shipped digits")  # fmt: skip
+                "the shipped digit reader on the shipped digits", DIGITS)  # fmt: skip
 
 
 def picture_task(
@@ -134,6 +139,18 @@ def picture_task(
     raises    ValueError for images that are no pixels, ModelError for a graph without a head
     """
     shape = image_shape(graph)
+    images = fitted(dataset, shape, progress)
+    tensor = graph.tensors[graph.inputs[0]]
+    table = code_table(tensor, shape[2], normalization, dataset.name, graph.profile)
+    source = f"{graph.name} at {shape[0]}x{shape[1]}, {os.path.basename(dataset.name)}"
+    graph = _ending_at_logits(graph, len(dataset.classes))
+    return Task(graph, images, dataset.labels, dataset.classes, table, None, source)
+
+
+def fitted(
+    dataset: Dataset, shape: tuple[int, int, int], progress: Progress | None = None
+) -> NDArray[np.uint8]:
+    """The pictures (N, H, W, C) at a network's (H, W, C); ValueError for what is no pixels."""
     frames = []
     for row in range(len(dataset)):
         frame = dataset.frame(row)
@@ -142,12 +159,7 @@ def picture_task(
         frames.append(fit(frame, shape, dataset.name))
         if progress is not None:
             progress(row + 1, len(dataset))
-    tensor = graph.tensors[graph.inputs[0]]
-    table = code_table(tensor, shape[2], normalization, dataset.name, graph.profile)
-    source = f"{graph.name} at {shape[0]}x{shape[1]}, {os.path.basename(dataset.name)}"
-    graph = _ending_at_logits(graph, len(dataset.classes))
-    return Task(graph, np.stack(frames), dataset.labels, dataset.classes, table,
-                None, source)  # fmt: skip
+    return np.stack(frames)
 
 
 def _ending_at_logits(graph: Graph, classes: int) -> Graph:

@@ -13,6 +13,7 @@ from ..device import BELOW, WAYS, Measured, Part, measure
 from ..experiment import Plan
 from ..pictures import bar_panels
 from ..study import Grid, Record, Study
+from ..task import Task
 
 CLOCK = 800_000_000
 """Hz, of an STM32N6's Cortex-M55."""
@@ -25,7 +26,7 @@ Results = Sequence[tuple[Part, Measured]]
 Figures = Mapping[str, float]
 
 
-def _parts(plan: Plan) -> list[Part]:
+def _parts(plan: Plan, task: Task) -> list[Part]:
     epochs = plan.epochs
     return [
         *(Part(way, "accuracy", epochs, seed) for seed in range(plan.seeds) for way in TRAINED),

@@ -18,7 +18,7 @@ LABELS = {
 Results = Sequence[tuple[Audit, Audited]]
 
 
-def _audits(plan: Plan) -> list[Audit]:
+def _audits(plan: Plan, material: object) -> list[Audit]:
     steps = QUICK_STEPS if plan.quick else STEPS
     return [Audit(LABELS[way], way, start, steps, seed) for seed in range(plan.seeds)
             for start in STARTS for way in WAYS]  # fmt: skip
