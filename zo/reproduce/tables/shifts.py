@@ -116,7 +116,7 @@ def _accuracy_grids(results: Results) -> list[Grid]:
         without = f" (without a shift {unharmed[images]})" if images in unharmed else ""
         grids.append(_grid(f"{what}: test accuracy, %{without}", found, _accuracy))
         grids.append(_grid(f"{what}: p of McNemar's test against the best other way", found,
-                           lambda r: f"{r.p:.1g}"))  # fmt: skip
+                           lambda r: _p(r.p)))  # fmt: skip
         against = {rival: [v for v in versus(shifted(results), JOINT, rival) if v.images == images]
                    for rival in RIVALS}  # fmt: skip
         if any(against.values()):
@@ -126,6 +126,11 @@ def _accuracy_grids(results: Results) -> list[Grid]:
 
 def _accuracy(row: Compared) -> str:
     return f"{row.accuracy:.1f}{_within(row.deviation, len(row.outcomes))}"
+
+
+def _p(p: float) -> str:
+    """One digit; what a double cannot hold is below the smallest that it can."""
+    return f"{p:.1g}" if p else "<1e-300"
 
 
 def _within(half: float, seeds: int) -> str:
@@ -142,7 +147,7 @@ def _grid(title: str, rows: Sequence[Compared], word: Callable[[Compared], str])
 
 
 def _rivals(title: str, against: Mapping[str, Sequence[Versus]]) -> Grid:
-    cells = {(v.shift, rival): f"{v.points:+.1f}{_within(v.half, v.seeds)}, {v.p:.1g}"
+    cells = {(v.shift, rival): f"{v.points:+.1f}{_within(v.half, v.seeds)}, {_p(v.p)}"
              for rival, found in against.items() for v in found}  # fmt: skip
     shifts = dict.fromkeys(shift for shift, _ in cells)
     lines = [[s, *(cells.get((s, rival), NOT_RUN) for rival in against)] for s in shifts]
