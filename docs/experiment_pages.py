@@ -12,6 +12,7 @@ import argparse
 import gzip
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -59,14 +60,21 @@ def _page(table: str, page: str, options: list[str]) -> str:
     title, _, question, rest = table.split("\n", 3)
     short = [Path(option).name if "/" in option else option for option in options]
     command = shlex.join(["zo", "reproduce", title[2:].partition(":")[0], *short])
-    where = provenance()
+    machine = provenance()["machine"]
     return "\n".join([
         title, "", question, "", "```", f"{command} --output runs/", "```", rest.rstrip("\n"),
-        f"* Commit {where['commit']}; {where['machine']}.", "",
+        f"* Commit {_commit()}; {machine}.", "",
         f"![{title[2:]}]({page}.png)", "",
         f"All of its numbers: [{page}.csv.gz](../../benchmarks/results/{page}.csv.gz).", "",
         "",
     ])  # fmt: skip
+
+
+def _commit() -> str:
+    """The last one that changed the packages; pages themselves do not count."""
+    command = ["git", "log", "-1", "--format=%h", "--", "npusim", "zo", "models"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return found.stdout.strip()
 
 
 if __name__ == "__main__":
