@@ -86,12 +86,10 @@ def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
         raise ValueError(
             f"{experiment.name}: --model and --data must be given, got {given_inputs(arguments)}"
         )
-    folder, notes = arguments.output, []
+    folder: Path = arguments.output
+    notes: list[str] = []
     if arguments.rates is not None:
-        rates = read_rates(arguments.rates, experiment.name)
-        experiment = tuned(experiment, rates)
-        told = ", ".join(f"{method} {rate:.3g}" for method, rate in rates.items())
-        notes = [f"Rates of `zo search`, {arguments.rates.name}: {told}."]
+        experiment, notes = _with_rates(experiment, arguments.rates)
     if arguments.row:
         experiment = experiment.only(arguments.row)
     experiment.cells(Plan())  # what fits no row shows now, not after the features
@@ -108,6 +106,13 @@ def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
     else:
         _print(experiment, rows, folder)
     return DONE
+
+
+def _with_rates(experiment: Experiment, path: Path) -> tuple[Experiment, list[str]]:
+    """The experiment with the rates of a file, and a note of them."""
+    rates = read_rates(path, experiment.name)
+    told = ", ".join(f"{method} {rate:.3g}" for method, rate in rates.items())
+    return tuned(experiment, rates), [f"Rates of `zo search`, {path.name}: {told}."]
 
 
 def _numbers(text: str) -> tuple[int, ...]:
