@@ -4,8 +4,8 @@
 
 takes what `zo reproduce` takes and runs it; runs that the output folder holds are not run again,
 and with `--kept` nothing is run at all: the folder has the table of these very options. The table
-goes to docs/experiments, every epoch of every run to benchmarks/results. `--page NAME` names the
-page, else the experiment does. The conclusion of an earlier page stays: people write it.
+goes to docs/experiments, all of its numbers to benchmarks/results. `--page NAME` names the page,
+else the experiment does. The conclusion of an earlier page stays: people write it.
 """
 
 import argparse

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .float_network import GRID, Network, Parameters, Recipe, descend, gradient
+from .float_network import Network, Parameters, Recipe, descend, gradient, round_to_grid
 
 
 class Stop(NamedTuple):
@@ -63,7 +63,7 @@ def fine_tune(
     loss, best, since, steps = np.inf, np.inf, 0, 0
     while steps < stop.steps and loss >= stop.loss and since < stop.patience:
         losses = [_step(p, (moving, speed), data, next(batches), net) for _ in range(stop.look)]
-        _round(moving)
+        round_to_grid(moving)
         loss, steps = float(np.mean(losses)), steps + stop.look
         since = 0 if loss < (1 - stop.gain) * best else since + 1
         best = min(best, loss)
@@ -94,9 +94,3 @@ def _step(
     loss, slopes = gradient(p, data[0][rows], data[1][rows], net)
     descend(*state, slopes, RECIPE.rate, RECIPE.decay)
     return loss
-
-
-def _round(p: Parameters) -> None:
-    for part in p:
-        for values in part.values():
-            values[...] = np.rint(values * GRID) / GRID

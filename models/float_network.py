@@ -1,8 +1,9 @@
 """Two small networks in float: their layers, gradients and training loop, NumPy only.
 
 image -> stem conv 3x3 -> down conv 3x3 stride 2 -> depthwise 3x3 -> pointwise 1x1, each with relu,
--> mean over the map -> head, 10 logits. Training is stochastic gradient descent with momentum,
-weight decay on weights and a rate that falls as a cosine to zero.
+-> mean over the map -> head, logits. In SMALL the stem and the depthwise have stride 2 as well.
+Training is stochastic gradient descent with momentum, weight decay on weights and a rate that falls
+as a cosine to zero.
 """
 
 import math
@@ -71,7 +72,7 @@ SMALL = Network(
 
 
 class Parameters(NamedTuple):
-    """Weights and biases, float64, by layer name; "head" is (10, features)."""
+    """Weights and biases, float64, by layer name; "head" is (classes, features)."""
 
     weights: dict[str, np.ndarray]
     biases: dict[str, np.ndarray]
@@ -163,9 +164,7 @@ def train(
             done = (epoch * steps + step) / (recipe.epochs * steps)
             rate = recipe.rate * 0.5 * (1.0 + math.cos(math.pi * done))
             descend(p, speed, gradient(p, x[rows], labels[rows], net)[1], rate, recipe.decay)
-        for part in p:
-            for values in part.values():
-                values[...] = np.rint(values * GRID) / GRID
+        round_to_grid(p)
         if progress is not None:
             progress(epoch + 1, recipe.epochs)
     return p
@@ -178,3 +177,10 @@ def descend(p: Parameters, speed: Parameters, g: Parameters, rate: float, decay:
             speeds[name] *= MOMENTUM
             speeds[name] += slopes[name] + pull * value
             value -= rate * speeds[name]
+
+
+def round_to_grid(p: Parameters) -> None:
+    """In place: every parameter to the nearest multiple of 2**-20."""
+    for part in p:
+        for values in part.values():
+            values[...] = np.rint(values * GRID) / GRID

@@ -90,6 +90,7 @@ def sign_block(stream: Stream, sample: int, q: int, n: int) -> NDArray[np.int8]:
 
 def sign_bits(stream: Stream, sample: int, q: int, n: int) -> NDArray[np.uint64]:
     """The same as bits, uint64 (q, ceil(n/64)): bit n mod 64 of word n div 64, 1 for z = +1."""
+    check_range("sample", sample, 1 << 32)
     check_range("last sample", sample + max(q, 1) - 1, 1 << 32)
     check_range("last weight", max(n, 1) - 1, 128 << 32)
     bits = np.empty((q, (n + 63) // 64), np.uint64)

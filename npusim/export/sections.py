@@ -39,7 +39,7 @@ def linked_sections(
 
     folder    a project exported for qemu-m55
     entries   symbols, the first of them the entry point
-    cpu       of CPUS
+    cpu       a value of CPUS
     library   libkernels.a of the same kernels, made before; None makes it
     raises    OSError where a tool fails
     """

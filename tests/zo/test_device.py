@@ -14,10 +14,11 @@ from npusim.models import digits_cnn
 from zo.cost import Cost
 from zo.history import Epoch
 from zo.reproduce.backward_memory import Backward, least_backward, plain_backward
-from zo.reproduce.device import Measured, Part
+from zo.reproduce.cell import Cell, schedule_of
+from zo.reproduce.device import WAYS, Measured, Part
 from zo.reproduce.firmware import differing, frozen_instructions, step_instructions
 from zo.reproduce.tables import STUDIES
-from zo.reproduce.tables.device import CLOCK, PER_CYCLE
+from zo.reproduce.tables.device import CLOCK, COUNTED, PER_CYCLE, TRAINED
 
 QUICK = ("reproduce", "T7", "--quick", "--seeds", 1, "--epochs", 1, "--output", "out")
 SAID = "hello\nmark 0x40 100\nmark 0x80 2600\nmark 0x50 2700\nmark 0x60 3000\ninstructions 3100\n"
@@ -118,6 +119,14 @@ def test_numbers_come_back_from_plain_ones_and_others_do_not():
     assert Part("exact head", "memory", 4).key("a") != Part("exact head", "steps", 4).key("a")
 
 
+def test_the_step_of_every_q_is_counted():
+    """Whole runs take their time from the steps that are counted."""
+    zeroth = [way for way in TRAINED if not WAYS[way].method.get("exact_head")]
+    rungs = {way: set(schedule_of(Cell(way, WAYS[way].schedule, WAYS[way].samples)).rungs)
+             for way in zeroth}  # fmt: skip
+    assert set().union(*rungs.values()) == set().union(*(rungs.get(w, set()) for w in COUNTED))
+
+
 def test_missing_tools_are_named_with_their_packages(tmp_path, monkeypatch, zo_command):
     there = {"make", "gcc"}
     monkeypatch.setattr(shutil, "which", lambda tool: tool if tool in there else None)
@@ -176,6 +185,7 @@ def test_a_difference_shows(tmp_path, monkeypatch, zo_command):
     assert max(map(len, out.splitlines())) <= 80
     assert "…" not in out
     text = (tmp_path / "out" / "T7.md").read_text()
+    assert "* The frozen layers were trained on 1,078 of these images, and the seed " in text
     # RAM of 7 bytes, 9 kept, gradients of which the arena holds 6, weights' gradients
     assert f"| accounting | 9 | 10 | 32 | {7 + 9 + 4 + 32} |" in text
     assert f"| accounting | 11 | 12 | 32 | {7 + 11 + 12 + 32} |" in text

@@ -168,6 +168,8 @@ def test_streams_reject_what_no_counter_holds(arguments, message):
 def test_samples_reject_what_no_counter_holds():
     with pytest.raises(ValueError, match=r"prng: sample must be 0..2\^32-1, got 4294967296"):
         prng.signs(0, 0, 1 << 32, 0, 8)
+    with pytest.raises(ValueError, match=r"prng: sample must be 0..2\^32-1, got -1"):
+        prng.sign_bits(prng.sign_stream(0, 0, 0), -1, 4, 8)
 
 
 @pytest.mark.usefixtures("isa")

@@ -178,6 +178,7 @@ def test_files_hold_what_the_runs_were(tmp_path):
     text = (tmp_path / "X.md").read_text()
     assert text.startswith("# X: Title\n\nWhy?\n\n|")
     assert "| a | 20.0 ± 0.0 | 50.0 | 100 | 4 | 1 | 50.0 | -30.0 | +0.00 ± 0.00 |" in text
+    assert "over 2 seeds; differences seed by seed, with the 95 % interval by Student's" in text
     assert "* Note.\n* Differs.\n" in text
     assert (tmp_path / "X.png").read_bytes().startswith(b"\x89PNG")
 
@@ -189,6 +190,7 @@ def test_a_spread_is_that_of_the_rows(tmp_path):
                for seed in range(2)]  # fmt: skip
     write(experiment, Plan(), results, tmp_path, [])
     text = (tmp_path / "X.md").read_text()
+    assert "mean and standard deviation over 2 seeds.\n" in text
     assert "* From the lowest row to the highest: 5.00 points in validation.\n" in text
     assert "* From the lowest row to the highest: 2.00 points in test.\n" in text
     assert "within a row, in validation: 0.00.\n" in text

@@ -367,7 +367,8 @@ def test_audit_takes_no_model(tmp_path, monkeypatch, zo_command):
         ),
         (("T11", "--network", "small"), "T11: --network must go with --data alone, got neither"),
         (("T12", "--network", "small"), "--network: must go with T7, T11 or T14, got T12"),
-        (("T4", "--test", "9"), "--test: must go with T7, T11 or T14, got T4"),
+        (("T4", "--test", "9"), "--test: must go with T11 or T14, got T4"),
+        (("T7", "--test", "9"), "--test: must go with T11 or T14, got T7"),
         (("T14", "--ways", "statistics"), "--ways: must go with T11, got T14"),
         (("T4", "--labels", "20"), "--labels: must go with T11, got T4"),
         (

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -41,20 +41,20 @@ own on the images. T12 needs neither model nor images. T7 counts in QEMU: it
 needs make, gcc, arm-none-eabi-gcc and qemu-system-arm.
 """
 
-SHIFTS = "T11"
-OF_STUDIES = ("network", "test")
-"""Options of the studies that run on a network and images, and of T11 alone."""
-OF_SHIFTS = ("labels", "ways")
+OWNERS: Mapping[str, Sequence[str]] = {
+    "network": ("T7", "T11", "T14"),
+    "test": ("T11", "T14"),
+    "labels": ("T11",),
+    "ways": ("T11",),
+}
+"""Studies by the options that no other takes."""
 ALL_TITLES = {**TITLES, **{name: study.title for name, study in STUDIES.items()}}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """`zo reproduce`"""
     figures()  # a missing matplotlib shows now, not after the runs
-    if arguments.name not in STUDIES or STUDIES[arguments.name].material == "none":
-        _refuse(arguments, OF_STUDIES, "T7, T11 or T14")
-    if arguments.name != SHIFTS:
-        _refuse(arguments, OF_SHIFTS, SHIFTS)
+    _refuse(arguments)
     if arguments.name in STUDIES:
         return _study(arguments)
     return _experiment(EXPERIMENTS[arguments.name], arguments)
@@ -72,11 +72,13 @@ def _study(arguments: argparse.Namespace) -> int:
     return run_study(STUDIES[arguments.name], arguments, plan)
 
 
-def _refuse(arguments: argparse.Namespace, options: Sequence[str], owner: str) -> None:
-    """ValueError for an option that only another study takes."""
-    for option in options:
-        if getattr(arguments, option) is not None:
-            raise ValueError(f"--{option}: must go with {owner}, got {arguments.name}")
+def _refuse(arguments: argparse.Namespace) -> None:
+    """ValueError for an option that only other studies take."""
+    for option, owners in OWNERS.items():
+        if getattr(arguments, option) is not None and arguments.name not in owners:
+            *others, last = owners
+            names = f"{', '.join(others)} or {last}" if others else last
+            raise ValueError(f"--{option}: must go with {names}, got {arguments.name}")
 
 
 def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
@@ -84,12 +86,10 @@ def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
         raise ValueError(
             f"{experiment.name}: --model and --data must be given, got {given_inputs(arguments)}"
         )
-    folder, notes = arguments.output, []
+    folder: Path = arguments.output
+    notes: list[str] = []
     if arguments.rates is not None:
-        rates = read_rates(arguments.rates, experiment.name)
-        experiment = tuned(experiment, rates)
-        told = ", ".join(f"{method} {rate:.3g}" for method, rate in rates.items())
-        notes = [f"Rates of `zo search`, {arguments.rates.name}: {told}."]
+        experiment, notes = _with_rates(experiment, arguments.rates)
     if arguments.row:
         experiment = experiment.only(arguments.row)
     experiment.cells(Plan())  # what fits no row shows now, not after the features
@@ -106,6 +106,13 @@ def _experiment(experiment: Experiment, arguments: argparse.Namespace) -> int:
     else:
         _print(experiment, rows, folder)
     return DONE
+
+
+def _with_rates(experiment: Experiment, path: Path) -> tuple[Experiment, list[str]]:
+    """The experiment with the rates of a file, and a note of them."""
+    rates = read_rates(path, experiment.name)
+    told = ", ".join(f"{method} {rate:.3g}" for method, rate in rates.items())
+    return tuned(experiment, rates), [f"Rates of `zo search`, {path.name}: {told}."]
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -150,8 +157,8 @@ examples:
             },
             "--network": {
                 "choices": ("small",), "metavar": "small",
-                "help": "of T11 and T14: four convolutions at 32x32, trained on 70 %% of the "
-                "images",
+                "help": "of T7, T11 and T14: four convolutions at 32x32, trained on 70 %% of "
+                "the images",
             },
             "--labels": {
                 "type": _numbers, "metavar": "N,N", "help": "of T11: labelled images; 20,100,500",

@@ -60,9 +60,7 @@ class Cell:
     def key(self, bank: str) -> str:
         """Names the cell's outcome on a bank of this digest; the label does not count."""
         plain = {k: v for k, v in asdict(self).items() if k != "label"}
-        if (
-            self.limit is None
-        ):  # a run that no limit stops has the name it had before there were any
+        if self.limit is None:  # such a run keeps the name it had before there were limits
             del plain["limit"]
         return content_hash("cell", json.dumps(plain, sort_keys=True), bank, VERSION)
 

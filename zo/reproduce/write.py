@@ -68,12 +68,19 @@ def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str])
     for row in rows:
         yield f"| {' | '.join(_cells(experiment, row, paper, compared))} |"
     yield ""
-    seeds = sorted({row.seeds for row in rows})
-    yield f"Accuracies in per cent, mean and standard deviation over {_of(seeds)}; " + (
-        "differences seed by seed, with the 95 % interval by Student's t." if compared else ""
-    )
+    yield _statistics(rows, compared)
     for line in (*notes, *experiment.differs, *(_spread(rows) if experiment.spread else ())):
         yield f"* {line}"
+
+
+def _statistics(rows: Sequence[Row], compared: bool) -> str:
+    """What the numbers are means of."""
+    seeds = _of(sorted({row.seeds for row in rows}))
+    differences = "; differences seed by seed, with the 95 % interval by Student's t"
+    return (
+        f"Accuracies in per cent, mean and standard deviation over {seeds}"
+        f"{differences if compared else ''}."
+    )
 
 
 def _spread(rows: Sequence[Row]) -> Iterator[str]:

@@ -37,6 +37,16 @@ def _parts(plan: Plan, task: Task) -> list[Part]:
     ]
 
 
+def _said(plan: Plan, task: Task) -> list[str]:
+    """What test accuracy means where the network comes with the images it was trained on."""
+    if task.counts is None:
+        return []
+    return [
+        f"The frozen layers were trained on {task.counts[0]:,} of these images, and the seed draws "
+        "all parts from all of them: accuracies are higher than on new images."
+    ]
+
+
 def _records(results: Results) -> list[Record]:
     """A line for each number."""
     return [
@@ -108,9 +118,14 @@ def _counts(results: Results) -> tuple[float, dict[float, float]]:
     steps: dict[float, float] = {}
     for _, figures in _found(results, "steps"):
         image = figures["image"]
-        steps |= {float(name.rpartition(" ")[2]): count for name, count in figures.items()
-                  if name.startswith("step, ")}  # fmt: skip
+        steps |= _by_q(figures, "step")
     return image, steps
+
+
+def _by_q(figures: Figures, what: str) -> dict[float, float]:
+    """q -> number, of the figures named "WHAT, q = Q"."""
+    return {float(name.rpartition(" ")[2]): number for name, number in figures.items()
+            if name.startswith(f"{what}, q = ")}  # fmt: skip
 
 
 def _milliseconds(instructions: float) -> float:
@@ -144,7 +159,7 @@ def _runs(results: Results) -> Grid:
     heads = ("", "steps", "seconds, features kept", "seconds, images in flash")
     rows = []
     for way, found in _by_way(results).items():
-        taken = [{q: f.get(f"steps, q = {q:.0f}", 0) for q in steps} for f in found]
+        taken = [_by_q(figures, "steps") for figures in found]
         numbers = [sum(each.values()) for each in taken]
         trained = [sum(steps[q] * n for q, n in each.items()) for each in taken]
         kept = [image * (f["training images"] + f["validation images"]) for f in found]
@@ -252,5 +267,6 @@ STUDIES = (
             "many bytes deep was the whole program in QEMU, which trained all these steps.",
         ),
         tools=tuple(M55_TOOLS),
+        said=_said,
     ),
 )
