@@ -63,7 +63,7 @@ def _page(table: str, page: str, options: list[str]) -> str:
     machine = provenance()["machine"]
     return "\n".join([
         title, "", question, "", "```", f"{command} --output runs/", "```", rest.rstrip("\n"),
-        f"* Commit {_commit()}; {machine}.", "",
+        f"* Written at commit {_commit()}; {machine}.", "",
         f"![{title[2:]}]({page}.png)", "",
         f"All of its numbers: [{page}.csv.gz](../../benchmarks/results/{page}.csv.gz).", "",
         "",

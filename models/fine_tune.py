@@ -54,6 +54,7 @@ def fine_tune(
     start    parameters to begin from, left as they are
     data     images (N, H, W, C) in 0..1 and labels (N,)
     seed     of the order of images
+    raises   ValueError where the loss is no number any more
     Parameters are rounded to multiples of 2**-20 at every look, as `float_network.train` does.
     """
     p = Parameters(*({k: v.copy() for k, v in part.items()} for part in start))
@@ -65,6 +66,8 @@ def fine_tune(
         losses = [_step(p, (moving, speed), data, next(batches), net) for _ in range(stop.look)]
         round_to_grid(moving)
         loss, steps = float(np.mean(losses)), steps + stop.look
+        if not np.isfinite(loss):
+            raise ValueError(f"fine_tune: loss must stay finite, got {loss} by step {steps}")
         since = 0 if loss < (1 - stop.gain) * best else since + 1
         best = min(best, loss)
     return Tuned(p, steps, loss)

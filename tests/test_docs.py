@@ -85,7 +85,7 @@ def test_an_experiment_has_its_command_its_machine_and_a_conclusion(page):
     text = page.read_text("utf-8")
     name = page.stem.partition("-")[0]
     assert f"\nzo reproduce {name} " in text
-    assert re.search(r"^\* Commit [0-9a-f]{7,}; .+\.$", text, re.MULTILINE)
+    assert re.search(r"^\* Written at commit [0-9a-f]{7,}; .+\.$", text, re.MULTILINE)
     assert len(text.partition("## Conclusion\n")[2].split()) > 10
 
 

@@ -5,6 +5,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Protocol, TypeVar
+
+
+class Ended(Protocol):
+    """What a run gives."""
+
+    @property
+    def stopped(self) -> str:
+        """Why it ended, see `Result`."""
+
+
+Run = TypeVar("Run", bound=Ended)
 
 
 @contextmanager
@@ -28,3 +40,13 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(pressed)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def whole(result: Run) -> Run:
+    """The result of a run to its end; KeyboardInterrupt where Ctrl-C ended it, as if at once.
+
+    For runs that nobody sees: of a cut one nothing may be kept.
+    """
+    if result.stopped == "interrupted":
+        raise KeyboardInterrupt
+    return result

@@ -29,6 +29,7 @@ from zo.reproduce.experiment import Experiment, Limit, Plan, interval, rows_of
 from zo.reproduce.store import Store
 from zo.reproduce.tables import EXPERIMENTS
 from zo.reproduce.write import write
+from zo.run import Run
 
 SHORT = {"epochs": 2, "samples": {"q": 2}, "batch": 32}
 
@@ -283,3 +284,19 @@ def test_a_run_stops_behind_its_limit(bank):
     assert untimed(found)[0] == untimed(whole)[0][:3]  # the one that passes it is the last
     assert found.test is None
     assert limited.key("bank") != replace(limited, limit=None).key("bank")
+
+
+@pytest.mark.parametrize("numbers", ["int8", "float32"])
+def test_a_run_that_ctrl_c_cuts_has_no_outcome(bank, monkeypatch, numbers):
+    step, taken = Run.train_step, []
+
+    def interrupted(run, *arguments):
+        taken.append(arguments)
+        if len(taken) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return step(run, *arguments)
+
+    monkeypatch.setattr(Run, "train_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_cell(Cell("", numbers=numbers, **SHORT), bank)
+    assert len(taken) == 3

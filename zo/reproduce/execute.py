@@ -20,6 +20,7 @@ from ..data import Dataset
 from ..evaluate import Evaluation, evaluate
 from ..float_reference import train_float32
 from ..history import Epoch
+from ..interrupt import whole
 from ..loss import cross_entropy_loss
 from ..new_head import CALIBRATION_BATCHES, quantize_head
 from ..options import Hooks, Method, Options, Reuse
@@ -82,7 +83,7 @@ def setting_of(cell: Cell, bank: Bank) -> Setting:
 def run_cell(cell: Cell, bank: Bank) -> Outcome:
     """Train the cell's head and judge it on the images that nothing was chosen by.
 
-    raises   ValueError, TypeError for a cell that means nothing
+    raises   ValueError, TypeError for a cell that means nothing; KeyboardInterrupt
     """
     begin = time.perf_counter()
     graph, learned, held_out, test, options = setting_of(cell, bank)
@@ -118,10 +119,10 @@ def _trained(
     """The history, and how the last weights do on the test."""
     learned, held_out, test = parts
     if cell.numbers == "float32":
-        real = train_float32(session, learned, held_out, scheduler=schedule_of(cell),
-                             options=options)  # fmt: skip
+        real = whole(train_float32(session, learned, held_out, scheduler=schedule_of(cell),
+                                   options=options))  # fmt: skip
         return real.history, real.evaluate(_source(session, test))
-    result = train(session, learned, held_out, scheduler=schedule_of(cell), options=options)
+    result = whole(train(session, learned, held_out, scheduler=schedule_of(cell), options=options))
     return result.history, _evaluation(result.graph, test)
 
 

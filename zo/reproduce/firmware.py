@@ -15,6 +15,7 @@ from npusim.export.tools import run
 from ..export import Device, Project, Task, export_training
 from ..export.changed import changed_bytes
 from ..history import Epoch
+from ..interrupt import whole
 from ..options import Options
 from ..schedule import Schedule
 from ..train import train
@@ -90,8 +91,8 @@ def run_in_qemu(deployment: Deployment) -> Ran:
         counted = count_instructions(program, (NAME, "out.bin"), build_counter(folder), MARKS)
         written = (folder / "out.bin").read_bytes()
     session = Session(task.graph, trainable=task.trainable, threads=1)
-    result = train(session, task.train, task.validation, scheduler=deployment.schedule(),
-                   options=options)  # fmt: skip
+    result = whole(train(session, task.train, task.validation, scheduler=deployment.schedule(),
+                         options=options))  # fmt: skip
     expected = changed_bytes(session)
     images = len(task.train) + len(task.validation)
     image = frozen_instructions(counted) / images if deployment.keep else 0

@@ -18,6 +18,7 @@ from ..adapt import adapt
 from ..classifier import find_classifier
 from ..cost import Cost
 from ..declared import Constant
+from ..interrupt import whole
 from ..moments import Statistics, enough_images, measure_statistics
 from ..options import Method, Options, Reuse
 from ..prng import shuffle
@@ -206,7 +207,7 @@ def _trained(
     options = Options(epochs=epochs, batch=batch, seed=repair.seed, stop_after=0,
                       method=Method(exact_head=way.exact), reuse=REUSE[repair.reuse])  # fmt: skip
     session = Session(with_features(graph), trainable=names, threads=1)
-    result = train(session, labelled, labelled, scheduler=Constant(way.q), options=options)
+    result = whole(train(session, labelled, labelled, scheduler=Constant(way.q), options=options))
     return result.graph, result.history[-1].cost
 
 
