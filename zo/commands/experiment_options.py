@@ -2,7 +2,7 @@
 
 import argparse
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import npusim
 from npusim.command_line import counting_number, load_model
@@ -22,14 +22,18 @@ BATCH = 64
 
 def listed(titles: Mapping[str, str]) -> str:
     """Names and titles for a manual, in the order of their numbers."""
-    names = sorted(titles, key=lambda name: (name[0], int(name[1:])))
-    return "\n" + "\n".join(f"  {name:4} {titles[name]}" for name in names) + "\n"
+    return "\n" + "\n".join(f"  {name:4} {titles[name]}" for name in by_number(titles)) + "\n"
+
+
+def by_number(names: Iterable[str]) -> list[str]:
+    """Names of experiments, figures before tables."""
+    return sorted(names, key=lambda name: (name[0], int(name[1:])))
 
 
 TITLES = {name: experiment.title for name, experiment in EXPERIMENTS.items()}
 NAMES = listed(TITLES)
 EXPERIMENT: Options = {
-    "name": {"choices": sorted(EXPERIMENTS), "metavar": "NAME", "help": "which, see above"},
+    "name": {"choices": by_number(EXPERIMENTS), "metavar": "NAME", "help": "which, see above"},
     "--model": {**MODEL, "required": True},
     "--data": DATA,
     "--output": OUTPUT,

@@ -22,7 +22,7 @@ from ..reproduce.tables import EXPERIMENTS, STUDIES
 from ..reproduce.write import write
 from .arguments import DATA, MODEL, Command, given_inputs
 from .cells import Spread, outcomes
-from .experiment_options import EXPERIMENT, TITLES, bank_of, listed, notes_of, plan_of
+from .experiment_options import EXPERIMENT, TITLES, bank_of, by_number, listed, notes_of, plan_of
 from .study import run_study
 
 MANUAL = """\
@@ -36,9 +36,9 @@ Finished runs are kept in DIR/runs: a second call goes on where the first one
 stopped, on any number of workers, to the same numbers.
 
 T7, T11 and T14 take the shipped digit reader where no model is given, and put a
-new head on one that is; with --network small they first train a network of their
-own on the images. T12 needs neither model nor images. T7 counts in QEMU: it
-needs make, gcc, arm-none-eabi-gcc and qemu-system-arm.
+new head on one that is; with --network small they first train a network of
+their own on the images. T12 needs neither model nor images. T7 counts in QEMU:
+it needs make, gcc, arm-none-eabi-gcc and qemu-system-arm.
 """
 
 OWNERS: Mapping[str, Sequence[str]] = {
@@ -144,7 +144,9 @@ examples:
     {
         "": {
             **EXPERIMENT,
-            "name": {"choices": sorted(ALL_TITLES), "metavar": "NAME", "help": "which, see above"},
+            "name": {
+                "choices": by_number(ALL_TITLES), "metavar": "NAME", "help": "which, see above",
+            },
             "--model": {**MODEL, "required": False},
             "--data": {**DATA, "required": False},
             "--seeds": {"type": counting_number, "metavar": "N", "help": "runs of each row; 5"},

@@ -28,11 +28,13 @@ def heat_maps(panels: Mapping[str, Mapping[tuple[str, str], float]]) -> Any:
 
 
 def bars(values: Mapping[str, float], axis: str) -> Any:
-    """Lying bars over a logarithmic axis; nothing is drawn of 0. A matplotlib Figure."""
+    """Lying bars over an axis that is logarithmic from 1 on. A matplotlib Figure."""
     figure = figures().Figure(figsize=(7.2, 1.2 + 0.4 * len(values)), layout="constrained")
     axes = figure.subplots()
-    axes.barh(list(values), list(values.values()), color=COLOURS[0])
-    axes.set_xscale("log")
+    lying = axes.barh(list(values), list(values.values()), color=COLOURS[0])
+    axes.bar_label(lying, fmt="{:,.0f}", padding=3)
+    axes.margins(x=0.15)
+    axes.set_xscale("symlog", linthresh=1)
     axes.invert_yaxis()
     axes.set_xlabel(axis)
     axes.spines[["top", "right"]].set_visible(False)
