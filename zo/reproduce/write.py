@@ -12,7 +12,7 @@ from npusim.plurals import counted
 from ..atomic import replace_file
 from ..plots import Panel, draw, to_png
 from .experiment import Experiment, Plan, Results, Row, rows_of
-from .families import ALL_ROWS, families_of
+from .families import Family, families_of
 
 COLUMNS = ("row", "schedule", "q", "seed", "epoch", "accuracy", "forwards", "macs", "seconds")
 MOST_CURVES = 6
@@ -130,9 +130,15 @@ def _picture(experiment: Experiment, results: Results) -> bytes:
     for family in families_of([cell for cell, _ in first.values()]):
         shown = {_short(cell.label, family.name): first[cell.label][1].history
                  for cell in family.cells[:MOST_CURVES]}  # fmt: skip
-        title = experiment.title if family.name == ALL_ROWS else family.name
+        title = family.name if _names(family) else experiment.title
         panels.append(Panel(title, shown, {}))
     return to_png(draw(panels))
+
+
+def _names(family: Family) -> bool:
+    """Whether a method's name is one of its only row, or what the labels of its rows begin with."""
+    labels = [cell.label for cell in family.cells]
+    return labels == [family.name] or all(x.startswith(f"{family.name}, ") for x in labels)
 
 
 def _short(label: str, method: str) -> str:
