@@ -42,10 +42,10 @@ COMMANDS = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code, 130 after a Ctrl-C that left no result."""
+    """The command; returns its exit code, 130 after a Ctrl-C."""
     code = execute(parser(), argv)
     if code == INTERRUPTED:
-        print("zo: interrupted by Ctrl-C, no result is written", file=sys.stderr)
+        print("zo: interrupted by Ctrl-C, nothing more is written", file=sys.stderr)
     return code
 
 

@@ -29,6 +29,7 @@ from .metric import Metric
 from .schedule import require_settings
 
 DIRECTIONS = 333
+"""The ratio of the two rates of a head in `default_rates`, the exact one over that of a sample."""
 CostTable = Mapping[int, int]
 """Cost of a step by q, integers above 0 in any one unit."""
 

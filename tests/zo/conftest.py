@@ -1,5 +1,6 @@
 """What tests of the `zo` command share."""
 
+import signal
 import zipfile
 from io import BytesIO
 
@@ -9,6 +10,7 @@ from PIL import Image
 
 from npusim import models
 from zo import cli
+from zo.run import Run
 
 
 @pytest.fixture
@@ -24,6 +26,21 @@ def zo_command(capsys):
         return code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def ctrl_c_in_step_3(monkeypatch):
+    """Ctrl-C arrives in the third training step; the steps that were taken."""
+    step, taken = Run.train_step, []
+
+    def interrupted(run, *arguments):
+        taken.append(arguments)
+        if len(taken) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return step(run, *arguments)
+
+    monkeypatch.setattr(Run, "train_step", interrupted)
+    return taken
 
 
 @pytest.fixture(scope="module")

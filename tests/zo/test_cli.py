@@ -212,7 +212,7 @@ def test_demo_interrupted_shows_and_writes_nothing(zo_command, tmp_path, monkeyp
     monkeypatch.setattr("zo.step.Step.__call__", step)
     code, out, err = zo_command("demo", "--epochs", 1, "--output", tmp_path, "--threads", 1)
     assert (code, out) == (130, "")
-    assert err == "zo: interrupted by Ctrl-C, no result is written\n"
+    assert err == "zo: interrupted by Ctrl-C, nothing more is written\n"
     assert list(tmp_path.iterdir()) == []
     assert len(calls) == at
 

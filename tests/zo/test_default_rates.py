@@ -6,6 +6,8 @@ from training_tasks import FEATURE_SCALE, FEATURE_ZERO_POINT, FEATURES, digits_t
 
 import zo
 from npusim import Session
+from zo.cost_aware import DIRECTIONS
+from zo.default_rates import EXACT_HEAD_RATE, HEAD_RATE
 from zo.loss import cross_entropy_loss
 from zo.prepare import prepare
 from zo.prng import signs
@@ -101,3 +103,7 @@ def test_a_given_rate_is_for_the_first_epoch_of_a_falling_q():
     for q in (4, 16):
         found, expected = run.step.rates["head"].pairs[q], first.pairs[q]
         assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_the_schedule_that_goes_by_costs_counts_the_ratio_of_the_rates():
+    assert round(EXACT_HEAD_RATE / HEAD_RATE) == DIRECTIONS

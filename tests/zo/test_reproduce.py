@@ -29,7 +29,6 @@ from zo.reproduce.experiment import Experiment, Limit, Plan, interval, rows_of
 from zo.reproduce.store import Store
 from zo.reproduce.tables import EXPERIMENTS
 from zo.reproduce.write import write
-from zo.run import Run
 
 SHORT = {"epochs": 2, "samples": {"q": 2}, "batch": 32}
 
@@ -287,16 +286,7 @@ def test_a_run_stops_behind_its_limit(bank):
 
 
 @pytest.mark.parametrize("numbers", ["int8", "float32"])
-def test_a_run_that_ctrl_c_cuts_has_no_outcome(bank, monkeypatch, numbers):
-    step, taken = Run.train_step, []
-
-    def interrupted(run, *arguments):
-        taken.append(arguments)
-        if len(taken) == 3:
-            signal.raise_signal(signal.SIGINT)
-        return step(run, *arguments)
-
-    monkeypatch.setattr(Run, "train_step", interrupted)
+def test_a_run_that_ctrl_c_cuts_has_no_outcome(bank, ctrl_c_in_step_3, numbers):
     with pytest.raises(KeyboardInterrupt):
         run_cell(Cell("", numbers=numbers, **SHORT), bank)
-    assert len(taken) == 3
+    assert len(ctrl_c_in_step_3) == 3

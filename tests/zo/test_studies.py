@@ -85,6 +85,12 @@ def test_nothing_is_the_network_itself(task):
     assert found.accuracy == expected.mean()
 
 
+def test_a_way_back_that_ctrl_c_cuts_has_no_outcome(task, ctrl_c_in_step_3):
+    with pytest.raises(KeyboardInterrupt):
+        run_repair(Repair("", "exact head", "inversion", 20, 8), task)
+    assert len(ctrl_c_in_step_3) == 3
+
+
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "nothing"])
 def test_ways_change_what_they_say_and_nothing_else(task, way):
     found = {}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import npusim
 from npusim.command_line import counting_number, load_model
+from npusim.plurals import counted
 from npusim.progress_bar import bar
 
 from ..data import load, to_input
@@ -77,7 +78,7 @@ def notes_of(bank: Bank, plan: Plan) -> list[str]:
     """Lines that say what numbers were run on."""
     return [
         f"{bank.source}: {len(bank.labels):,} images of {len(bank.classes)} classes, "
-        f"{bank.variants} variants of each; bank {bank.digest[:12]}.",
+        f"{counted(bank.variants, 'variant')} of each; bank {bank.digest[:12]}.",
         f"At most {plan.epochs} epochs of {plan.steps} steps of {BATCH} images.",
         f"npusim {npusim.__version__}, {platform.machine()}, Python {platform.python_version()}.",
     ]

@@ -144,21 +144,23 @@ class FloatStep:
         def now() -> float:
             return self.loss.nats(batch.forward().logits, batch.labels)
 
-        base = now()
-        signs = [sign_block(draw.stream(f.t), 0, draw.q, f.codes.size) for f in self.tensors]
+        logits = batch.forward().logits
+        base = self.loss.nats(logits, batch.labels)
+        signs = [sign_block(draw.stream(f.t), 0, draw.q, f.codes.size).astype(np.float32)
+                 for f in self.tensors]  # fmt: skip
         if batch.features is not None:
-            losses = self._head_losses(batch, batch.features, signs[0])
+            losses = self._head_losses(logits, batch, signs[0])
         else:
             losses = np.array([self._losses(signs, i, now) for i in range(draw.q)])
         c = coefficients(self.estimator, base, losses, len(batch.labels))
         for f, z in zip(self.tensors, signs, strict=True):
-            gradient = c.astype(np.float32) @ z.astype(np.float32) / (len(batch.labels) * f.t.k)
+            gradient = c.astype(np.float32) @ z / (len(batch.labels) * f.t.k)
             f.update(gradient, self.rates[f.t.name], draw)
             self.network.constants[f.t.name] = f.real(f.codes)
         return round(base * ONE_NAT)
 
     def _losses(
-        self, signs: list[NDArray[np.int8]], sample: int, now: Callable[[], float]
+        self, signs: list[Real], sample: int, now: Callable[[], float]
     ) -> tuple[float, float]:
         """At +z and, under central, at -z."""
         found = [0.0, 0.0]
@@ -169,11 +171,14 @@ class FloatStep:
             found[side] = now()
         return found[0], found[1]
 
-    def _head_losses(self, batch: Batch, x: NDArray[Any], signs: NDArray[np.int8]) -> Wide:
-        """The same of every sample, (q, 2), where a head is all there is: x*W + k*x*z."""
-        (f,) = self.tensors
-        logits = batch.forward().logits
-        z = signs.astype(np.float32).reshape(-1, x.shape[1])
+    def _head_losses(self, logits: NDArray[Any], batch: Batch, signs: Real) -> Wide:
+        """The same of every sample, (q, 2), where a head is all there is: x*W + k*x*z.
+
+        logits   x*W with the bias, of the batch
+        """
+        (f,), x = self.tensors, batch.features
+        assert x is not None
+        z = signs.reshape(-1, x.shape[1])
         steps = (x @ z.T).reshape(len(x), len(signs), -1).transpose(1, 0, 2)
         steps *= np.float32(f.t.k) * np.array(f.t.scales, np.float32)
         both = [self.loss.each(logits + steps, batch.labels)]

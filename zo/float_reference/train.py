@@ -1,9 +1,8 @@
 """A float run from outside."""
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, cast
-
-import numpy as np
 
 from npusim import Graph, Session
 from npusim.head import until_logits
@@ -59,7 +58,8 @@ class FloatResult:
 
     def evaluate(self, source: Source) -> Evaluation:
         """Accuracy and loss of the trained network; images as codes, of a session of its graph."""
-        classes = self.network.logits(self.network.prefix(source.images(np.arange(1)))).shape[1]
+        graph = self.network.graph
+        classes = prod(graph.tensors[graph.outputs[0]].shape[1:])
         inside = cast(Source, FloatSource(source, self.network))
         return evaluate(inside, cast(Loss, FloatCrossEntropy(classes)))
 

@@ -87,7 +87,7 @@ def sign_rows(bits, features, classes, rows):
 def bit_planes(codes, planes):
     """planes (W, 8): bit i of word w of plane p is bit p of u[64*w + i].
 
-    codes   x int8 (64*W,), -128 behind its end
+    codes   x int8 (64*W,), -128 behind its end; eight are read as one word, the first lowest
     """
     eights = codes.view(np.uint64)
     for word in range(planes.shape[0]):

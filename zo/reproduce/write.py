@@ -62,7 +62,9 @@ def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str])
     paper = any(row.paper is not None for row in rows)
     compared = any(row.against is not None for row in rows)
     heads += ["paper", "difference"] if paper else []
-    heads += [f"against {experiment.baseline}"] if compared else []
+    with_baseline = any(row.other == experiment.baseline for row in rows)
+    other = experiment.baseline if with_baseline else "the row named"
+    heads += [f"against {other}"] if compared else []
     yield f"| {' | '.join(heads)} |"
     yield "| --- " + "| ---: " * (len(heads) - 1) + "|"
     for row in rows:
