@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import save
+from . import save, stl10
 from .calibrate import DEFAULT, OBSERVERS, Headroom, Options, quantized_pair
 from .command_line import (
     DONE,
@@ -92,17 +92,25 @@ def run(arguments: argparse.Namespace) -> int:
 def calibration_images(graph: Graph, source: str, options: Options) -> np.ndarray:
     """(N, H, W, C) float32, as the float graph takes them: enough to calibrate and to measure.
 
-    source   a folder or zip archive of pictures, or what `npusim run` reads
+    source   a folder or zip archive of pictures, STL-10's binary, or what `npusim run` reads
     """
     path, wanted = Path(source), options.batches * options.batch
     wanted += -(-wanted // (HELD_OUT - 1))
     pixels = training(graph).normalization
-    if not path.is_dir() and path.suffix.lower() != ".zip":
+    if path.is_dir() or path.suffix.lower() == ".zip":
+        pictures = spread_pictures(path, wanted)
+    elif path.is_file() and stl10.is_stl10(path):
+        pictures = list(_spread(stl10.read(path)[0], wanted))
+    else:
         (images,) = read_inputs(source, graph).values()
-        rows = np.arange(min(wanted, len(images))) * len(images) // min(wanted, len(images))
-        return images[rows].astype(np.float32)
-    pictures = spread_pictures(path, wanted)
+        return _spread(images, wanted).astype(np.float32)
     return np.stack([to_input(p, graph, pixels, str(path)) for p in pictures])
+
+
+def _spread(images: np.ndarray, count: int) -> np.ndarray:
+    """At most `count` of the images, spread evenly over all."""
+    count = min(count, len(images))
+    return images[np.arange(count) * len(images) // count]
 
 
 def _float_graph(arguments: argparse.Namespace) -> Graph:
@@ -198,7 +206,8 @@ COMMAND = Command(
         "": {
             "weights": {"type": Path, "metavar": "MODEL", "help": "float network or weights"},
             "--data": {"required": True, "metavar": "IMAGES",
-                       "help": "a folder or .zip of pictures, .npy, .npz or .npz:NAME"},
+                       "help": "a folder or .zip of pictures, STL-10's .tar.gz or "
+                       "<part>_X.bin, .npy, .npz or .npz:NAME"},
             "--output": {"required": True, "type": Path, "metavar": "FILE",
                          "help": ".h5 file to write"},
             "--json": JSON,

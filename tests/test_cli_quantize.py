@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -42,6 +43,28 @@ def quantize(tmp_path, monkeypatch, capsys):
         return code, captured.out, captured.err
 
     return run
+
+
+def test_stl10_archive_quantizes_as_its_pictures_do(quantize, tmp_path):
+    rng = np.random.default_rng(5)
+    pictures = rng.integers(0, 256, (26, 96, 96, 3), np.uint8)
+    files = {
+        "train_X.bin": pictures.transpose(0, 3, 2, 1).tobytes(),
+        "train_y.bin": bytes([3] * 26),
+    }
+    with tarfile.open("stl10.tar.gz", "w:gz") as archive:
+        for name, data in files.items():
+            (tmp_path / name).write_bytes(data)
+            archive.add(name, f"stl10_binary/{name}")
+    (tmp_path / "as_files").mkdir()
+    for i, picture in enumerate(pictures):
+        Image.fromarray(picture).save(tmp_path / "as_files" / f"{i:02}.png")
+    written = []
+    for source in ("as_files", "stl10.tar.gz", "train_X.bin"):
+        code, out, err = quantize(f"weights.npz --data {source} --input-size 32 --output m.h5")
+        assert (code, err) == (0, ""), source
+        written.append((out, npusim.load("m.h5").tensors))
+    assert written == [written[0]] * 3
 
 
 def test_quantize_writes_a_model_that_runs(quantize):

@@ -60,6 +60,7 @@ ORDER = [
     "headroom_check",
     "images",
     "picture_files",
+    "stl10",
     "origin",
     "ranking",
     "layer_error",

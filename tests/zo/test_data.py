@@ -208,7 +208,7 @@ def test_stl10_archive_matches_binary(tmp_path):
 def test_stl10_rejects_truncation(tmp_path):
     _, x, y = stl10_files()
     (tmp_path / "train_X.bin").write_bytes(x[:-1])
-    with pytest.raises(DataError, match=r"<part>_y\.bin beside it, got no train_y\.bin; unpack"):
+    with pytest.raises(DataError, match=r"must have train_y\.bin beside it, got no such file"):
         load(tmp_path / "train_X.bin")
     (tmp_path / "train_y.bin").write_bytes(y)
     with pytest.raises(DataError, match="images must be 27648 bytes each and one a label, got 552"):

@@ -3,8 +3,10 @@
 import zipfile
 from pathlib import Path
 
-from . import arrays, pictures, stl10
-from .dataset import DataError, Dataset
+from npusim import stl10
+
+from . import arrays, pictures
+from .dataset import DataError, Dataset, in_memory
 from .fetch import REMOTE, fetch
 
 DIGITS = {
@@ -19,7 +21,6 @@ KINDS = (
     "the word digits, digits/validation or digits/test, or eurosat or stl10, downloaded once"
 )
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
-_TAR_MAGICS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 
 
 def load(source: str | Path) -> Dataset:
@@ -60,10 +61,8 @@ def _load(source: str | Path, labelled: bool) -> Dataset:
         magic = file.read(8)
     if magic == _HDF5_MAGIC:
         return arrays.from_h5(path, labelled)
-    if magic.startswith(_TAR_MAGICS):
-        return stl10.from_archive(path)
-    if path.suffix.lower() == ".bin":
-        return stl10.from_binary(path)
+    if stl10.is_stl10(path):
+        return in_memory(str(path), *stl10.read(path), stl10.CLASSES)
     if path.suffix.lower() == ".npz":
         return arrays.from_npz(path, labelled)
     if magic.startswith(b"PK") or zipfile.is_zipfile(path) or path.suffix.lower() == ".zip":
