@@ -31,6 +31,11 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
         raise
 
 
+def replace_bytes(path: Path, data: bytes) -> None:
+    """`replace_file` with what the file is to hold."""
+    replace_file(path, lambda file: file.write(data))
+
+
 def remove_parts(path: Path) -> None:
     """Remove what killed processes have left beside `path`, which no other process may write."""
     for part in path.parent.glob(f".{escape(path.name)}.*.part"):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .atomic import replace_file
+from .atomic import replace_bytes
 from .cost_aware import CostAware
 from .declared import Constant, Declared
 from .gate import Gate
@@ -49,7 +49,7 @@ class RunState:
         """Replace the file by the run's present state."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         data = pack_run(self._run)
-        replace_file(self._path, lambda file: file.write(data))
+        replace_bytes(self._path, data)
 
     def resume(self) -> bool:
         """Bring the run to the saved state; False where there is no file.

@@ -11,7 +11,7 @@ from npusim.command_line import DONE
 from npusim.head import until_logits
 from npusim.progress_bar import bar
 
-from ..atomic import replace_file
+from ..atomic import replace_bytes
 from ..classifier import find_classifier
 from ..data import Dataset
 from ..history import read_lines
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         report = replace(report, layers=layer_facts(graph))
     else:
         report = _with_answers(report, graph, chosen_part(arguments, graph))
-    replace_file(output, lambda file: file.write(html(report).encode()))
+    replace_bytes(output, html(report).encode())
     print(f"written {output}")
     return DONE
 

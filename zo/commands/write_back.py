@@ -9,7 +9,7 @@ from npusim import load
 from npusim.command_line import DONE
 from npusim.formats import files
 
-from ..atomic import replace_file
+from ..atomic import replace_bytes
 from ..write_back import WriteBack, Written, write_back
 from .arguments import JSON, Command
 from .run_folder import MODEL
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_output(arguments.output, model, arguments.overwrite)
     graph = load(trained / MODEL if trained.is_dir() else trained)
     result = write_back(graph, files.read(model), model.name, arguments.requantize)
-    replace_file(arguments.output, lambda file: file.write(result.data))
+    replace_bytes(arguments.output, result.data)
     if arguments.json:
         print(json.dumps(_facts(result, arguments.output), indent=2))
     else:

@@ -5,11 +5,9 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import IO
 
-from ..atomic import replace_file
+from ..atomic import replace_bytes
 from .search import Found, Search
 
 COLUMNS = ("method", "of", "low", "high", "trial", "rate", "accuracy")
@@ -31,11 +29,7 @@ def write_rates(search: Search, found: Sequence[Found], folder: Path, notes: Seq
         RATES_FILE: json.dumps(file, indent=2) + "\n",
     }
     for name, text in texts.items():
-        replace_file(folder / name, partial(_write, text.encode()))
-
-
-def _write(data: bytes, file: IO[bytes]) -> None:
-    file.write(data)
+        replace_bytes(folder / name, text.encode())
 
 
 def read_rates(path: Path, experiment: str) -> Mapping[str, float]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..atomic import replace_file
+from ..atomic import replace_bytes
 
 
 class Keyed(Protocol):
@@ -55,7 +55,7 @@ class Store(Generic[Kept]):
         """Write the outcome, whole or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
         data = json.dumps(outcome.to_plain()).encode()
-        replace_file(self._path(cell), lambda file: file.write(data))
+        replace_bytes(self._path(cell), data)
 
     def _path(self, cell: Keyed) -> Path:
         return self._folder / f"{cell.key(self._material)}.json"

@@ -3,11 +3,10 @@
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from ..atomic import replace_file
+from ..atomic import replace_bytes
 from .experiment import Plan
 
 Record = Mapping[str, Any]
@@ -66,11 +65,7 @@ def write_study(
     files = {"csv": _csv(study.records(results)).encode(), "md": text.encode(),
              "png": study.picture(results)}  # fmt: skip
     for suffix, data in files.items():
-        replace_file(folder / f"{study.name}.{suffix}", partial(_write, data))
-
-
-def _write(data: bytes, file: IO[bytes]) -> None:
-    file.write(data)
+        replace_bytes(folder / f"{study.name}.{suffix}", data)
 
 
 def _csv(records: Sequence[Record]) -> str:

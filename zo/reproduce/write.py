@@ -3,13 +3,11 @@
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import IO
 
 from npusim.plurals import counted
 
-from ..atomic import replace_file
+from ..atomic import replace_bytes
 from ..plots import Panel, draw, to_png
 from .experiment import Experiment, Plan, Results, Row, rows_of
 from .families import Family, families_of
@@ -31,12 +29,8 @@ def write(
     files = {"csv": _csv(results).encode(), "md": text.encode(),
              "png": _picture(experiment, results)}  # fmt: skip
     for suffix, data in files.items():
-        replace_file(folder / f"{experiment.name}.{suffix}", partial(_write, data))
+        replace_bytes(folder / f"{experiment.name}.{suffix}", data)
     return rows
-
-
-def _write(data: bytes, file: IO[bytes]) -> None:
-    file.write(data)
 
 
 def _csv(results: Results) -> str:
