@@ -12,6 +12,9 @@ from .history import Epoch
 INK = "#222222"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's palette, which colour-blind readers tell apart."""
+MOST_COLUMNS = 3
+"""Panels beside one another; more stand below."""
+MOST_CURVES = len(COLOURS)
 LEVEL_STYLES = (":", "--", "-.")
 DOTS_PER_INCH = 144
 DECADE = 10
@@ -49,7 +52,7 @@ def to_png(figure: Any) -> bytes:
 
 
 def draw(panels: Sequence[Panel]) -> Any:
-    """Panels side by side: accuracy above, q below, over the forwards of a batch.
+    """Panels in rows of MOST_COLUMNS: accuracy above, q below, over the forwards of a batch.
 
     returns   a matplotlib Figure; q's line holds in each epoch what that epoch used. Without any q
               there is no lower panel. Runs of several lengths share a logarithmic axis that starts
@@ -57,27 +60,68 @@ def draw(panels: Sequence[Panel]) -> Any:
     """
     histories = [history for panel in panels for history in panel.curves.values()]
     has_q = any(epoch.q for history in histories for epoch in history)
-    figure = figures().Figure(
-        figsize=(1.4 + 4.4 * len(panels), 5.6 if has_q else 4.2), layout="constrained"
-    )
-    rows: dict[str, Any] = {"nrows": 2, "height_ratios": (3, 1)} if has_q else {"nrows": 1}
-    axes = figure.subplots(ncols=len(panels), sharex=True, sharey="row", squeeze=False, **rows)
-    for column, panel in enumerate(panels):
-        _draw_accuracy(axes[0][column], panel)
-        if has_q:
-            _draw_samples(axes[1][column], panel)
-        axes[-1][column].set_xlabel("forwards of a batch")
-    for each in axes.flat:
-        _scale_forwards(each, histories)
+    rows = -(-len(panels) // MOST_COLUMNS)
+    columns = -(-len(panels) // rows)
+    heights = (3, 1) if has_q else (1,)
+    figure = figures().Figure(figsize=(1.4 + 4.4 * columns, rows * (5.6 if has_q else 4.2)),
+                              layout="constrained")  # fmt: skip
+    grid = figure.subplots(rows * len(heights), columns, sharex=True, squeeze=False,
+                           height_ratios=heights * rows)  # fmt: skip
+    used: list[Sequence[Any]] = []
+    for i, panel in enumerate(panels):
+        row, column = divmod(i, columns)
+        pair = grid[row * len(heights) : (row + 1) * len(heights), column]
+        _draw_panel(panel, pair, used[0] if used else pair, not column)
+        used.append(pair)
+    for pair in used:
+        for each in pair:
+            _scale_forwards(each, histories)
+    for place in range(len(panels), rows * columns):
+        row, column = divmod(place, columns)
+        for each in grid[row * len(heights) : (row + 1) * len(heights), column]:
+            each.remove()
+    accuracy = used[0][0]
+    accuracy.set_ylim(top=min(accuracy.get_ylim()[1], 102))
+    _name_curves(figure, [pair[0] for pair in used])
+    return figure
+
+
+def _draw_panel(panel: Panel, axes: Sequence[Any], first: Sequence[Any], outer: bool) -> None:
+    """One panel on its axes, of accuracy and perhaps of q, scaled as the first panel's.
+
+    outer   whether it stands at the left
+    """
+    for each, same, label in zip(axes, first, ("validation accuracy, %", "q"), strict=False):
+        if each is not same:
+            each.sharey(same)
+        if outer:
+            each.set_ylabel(label)
+        each.tick_params(labelleft=outer)
         each.grid(alpha=0.25)
         each.spines[["top", "right"]].set_visible(False)
-    for each, label in zip(axes[:, 0], ("validation accuracy, %", "q"), strict=False):
-        each.set_ylabel(label)
-    axes[0][0].set_ylim(top=min(axes[0][0].get_ylim()[1], 102))
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    if len(labels) > 1:
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    return figure
+    _draw_accuracy(axes[0], panel)
+    if len(axes) > 1:
+        _draw_samples(axes[1], panel)
+    axes[-1].set_xlabel("forwards of a batch")
+    axes[-1].tick_params(labelbottom=True)
+
+
+def _name_curves(figure: Any, axes: Sequence[Any]) -> None:
+    """One legend below several panels that mean the same by a colour, else one in each panel."""
+    named = [(each, *each.get_legend_handles_labels()) for each in axes]
+    named = [(each, handles, labels) for each, handles, labels in named if len(labels) > 1]
+    meant = {
+        (label, (handle.get_color(), handle.get_linestyle()))
+        for _, handles, labels in named
+        for handle, label in zip(handles, labels, strict=True)
+    }
+    alike = len(meant) == len({label for label, _ in meant}) == len({look for _, look in meant})
+    if len(named) > 1 and alike:
+        _, handles, labels = max(named, key=lambda panel: len(panel[2]))
+        figure.legend(handles, labels, loc="outside lower center", ncols=MOST_CURVES, frameon=False)
+        return
+    for each, handles, labels in named:
+        each.legend(handles, labels, loc="lower right", fontsize="small", frameon=False)
 
 
 def _draw_accuracy(axes: Any, panel: Panel) -> None:

@@ -68,3 +68,38 @@ def test_every_panel_shows_all_its_accuracies():
     low, high = draw(panels).axes[0].get_ylim()
     assert low < 10
     assert 100 < high <= 102
+
+
+def test_more_than_three_panels_stand_in_rows_on_one_scale():
+    tops = {"a": 20, "b": 40, "c": 60, "d": 80}
+    panels = [Panel(name, {"run": run((4, top, 50))}, {}) for name, top in tops.items()]
+    figure = draw(panels)
+    places = {
+        axes.get_title(loc="left"): axes for axes in figure.axes if axes.get_title(loc="left")
+    }
+    assert list(places) == ["a", "b", "c", "d"]
+    figure.canvas.draw()
+    corners = [places[name].get_position().bounds[:2] for name in "abcd"]
+    assert corners[0][1] == corners[1][1] > corners[2][1] == corners[3][1]
+    assert corners[0][0] == corners[2][0] < corners[1][0] == corners[3][0]
+    assert len({axes.get_ylim() for axes in places.values()}) == 1
+    assert places["a"].get_ylim()[1] >= 80
+
+
+def legends(*panels):
+    """Names below the picture, and in each of its panels."""
+    figure = draw([Panel("", dict.fromkeys(names, run((4, 20, 50))), {}) for names in panels])
+    inside = [axes.get_legend() for axes in figure.axes[: len(panels)]]
+    below = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    return below, [each and [text.get_text() for text in each.get_texts()] for each in inside]
+
+
+def test_a_legend_stands_below_where_a_colour_means_the_same_everywhere():
+    assert legends("ab", "abc", "a") == (["a", "b", "c"], [None, None, None])
+
+
+def test_a_legend_stands_in_each_panel_where_a_colour_means_two_things():
+    assert legends("ab", "cd") == ([], [["a", "b"], ["c", "d"]])
+    assert legends("ab", "ba") == ([], [["a", "b"], ["b", "a"]])
+    assert legends("abc") == ([], [["a", "b", "c"]])
+    assert legends("a", "b") == ([], [None, None])

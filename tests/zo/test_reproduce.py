@@ -28,7 +28,7 @@ from zo.reproduce.execute import run_cell
 from zo.reproduce.experiment import Experiment, Limit, Plan, interval, rows_of
 from zo.reproduce.store import Store
 from zo.reproduce.tables import EXPERIMENTS
-from zo.reproduce.write import write
+from zo.reproduce.write import panels_of, write
 
 SHORT = {"epochs": 2, "samples": {"q": 2}, "batch": 32}
 
@@ -181,6 +181,21 @@ def test_files_hold_what_the_runs_were(tmp_path):
     assert "over 2 seeds; differences seed by seed, with the 95 % interval by Student's" in text
     assert "* Note.\n* Differs.\n" in text
     assert (tmp_path / "X.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_has_a_panel_for_each_method_and_the_others_together():
+    def panels(*labels):
+        experiment = Experiment("X", "Title", "?", lambda plan: [])
+        results = [(Cell(label, profile=label.partition(",")[0], seed=seed),
+                    Outcome(history([0.1, 0.2]), None, 1.0))
+                   for label in labels for seed in range(2)]  # fmt: skip
+        return [(panel.title, list(panel.curves)) for panel in panels_of(experiment, results)]
+
+    assert panels("a, q = 4", "a, q = 8", "b") == [("a", ["q = 4", "q = 8"]), ("b", ["b"])]
+    assert panels("a", "b, q = 4", "b, q = 8", "c") == [
+        ("b", ["q = 4", "q = 8"]), ("", ["a", "c"]),
+    ]  # fmt: skip
+    assert panels(*"abcdefgh") == [("Title", list("abcd")), ("", list("efgh"))]
 
 
 def test_a_spread_is_that_of_the_rows(tmp_path):

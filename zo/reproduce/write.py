@@ -8,12 +8,11 @@ from pathlib import Path
 from npusim.plurals import counted
 
 from ..atomic import replace_bytes
-from ..plots import Panel, draw, to_png
+from ..plots import MOST_CURVES, Panel, draw, to_png
 from .experiment import Experiment, Plan, Results, Row, rows_of
 from .families import Family, families_of
 
 COLUMNS = ("row", "schedule", "q", "seed", "epoch", "accuracy", "forwards", "macs", "seconds")
-MOST_CURVES = 6
 
 
 def write(
@@ -27,7 +26,7 @@ def write(
     rows = rows_of(experiment, plan, results)
     text = "\n".join(_markdown(experiment, rows, notes)) + "\n"
     files = {"csv": _csv(results).encode(), "md": text.encode(),
-             "png": _picture(experiment, results)}  # fmt: skip
+             "png": to_png(draw(panels_of(experiment, results)))}  # fmt: skip
     for suffix, data in files.items():
         replace_bytes(folder / f"{experiment.name}.{suffix}", data)
     return rows
@@ -119,22 +118,36 @@ def _number(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
 
 
-def _picture(experiment: Experiment, results: Results) -> bytes:
-    """Curves of the first seed, a panel for each method, at most MOST_CURVES in each."""
+def panels_of(experiment: Experiment, results: Results) -> list[Panel]:
+    """Curves of the first seed: a panel for each method of several rows, the others together."""
     first = {cell.label: (cell, outcome) for cell, outcome in results if cell.seed == 0}
-    panels = []
-    for family in families_of([cell for cell, _ in first.values()]):
-        shown = {_short(cell.label, family.name): first[cell.label][1].history
-                 for cell in family.cells[:MOST_CURVES]}  # fmt: skip
-        title = family.name if _names(family) else experiment.title
-        panels.append(Panel(title, shown, {}))
-    return to_png(draw(panels))
+    families = families_of([cell for cell, _ in first.values()])
+    panels: list[Panel] = []
+    alone: list[str] = []
+    for family in families:
+        labels = [cell.label for cell in family.cells]
+        if len(labels) == 1:
+            alone += labels
+            continue
+        shown = {_short(label, family.name): first[label][1].history
+                 for label in labels[:MOST_CURVES]}  # fmt: skip
+        panels.append(Panel(family.name if _names(family) else experiment.title, shown, {}))
+    for piece in _in_panels(alone):
+        title = piece[0] if len(piece) == 1 else experiment.title * (not panels)
+        panels.append(Panel(title, {label: first[label][1].history for label in piece}, {}))
+    return panels
+
+
+def _in_panels(labels: Sequence[str]) -> Iterator[Sequence[str]]:
+    """As few pieces as MOST_CURVES allows, of about one size."""
+    count = -(-len(labels) // MOST_CURVES)
+    for i in range(count):
+        yield labels[len(labels) * i // count : len(labels) * (i + 1) // count]
 
 
 def _names(family: Family) -> bool:
-    """Whether a method's name is one of its only row, or what the labels of its rows begin with."""
-    labels = [cell.label for cell in family.cells]
-    return labels == [family.name] or all(x.startswith(f"{family.name}, ") for x in labels)
+    """Whether a method's name is what the labels of its rows begin with."""
+    return all(cell.label.startswith(f"{family.name}, ") for cell in family.cells)
 
 
 def _short(label: str, method: str) -> str:
