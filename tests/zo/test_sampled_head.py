@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from naive import training as naive
 
-from npusim.kernels.structs import TWICE, Requantization
+from npusim.kernels.structs import (
+    DOUBLE_ROUNDING,
+    FLOAT32_EVEN,
+    TWICE,
+    Requantization,
+    Rounding,
+)
 from npusim.reference.requantize import requantize
 from zo import prng
 from zo.sampled_head import SAMPLES_AT_ONCE, base_accumulators, logits_of_samples
@@ -12,11 +18,11 @@ from zo.sampled_head import SAMPLES_AT_ONCE, base_accumulators, logits_of_sample
 pytestmark = pytest.mark.usefixtures("isa")
 
 
-def scaled(classes: int, exponent: int) -> Requantization:
+def scaled(classes: int, exponent: int, rounding: Rounding = TWICE) -> Requantization:
     """acc * 2^-exponent: every bit of an accumulator shows at one exponent or another."""
     ones = np.ones(classes, np.int32)
     scale = np.ldexp(np.ones(classes), -exponent)
-    return Requantization((1 << 30) * ones, (1 - exponent) * ones, scale, 0, -128, 127, TWICE)
+    return Requantization((1 << 30) * ones, (1 - exponent) * ones, scale, 0, -128, 127, rounding)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,25 @@ def test_logits_are_those_of_perturbed_weights(features, classes, zero_point, k)
             moved = weights.astype(int) + k * z.reshape(classes, features)
             exact = (x.astype(int) - zero_point) @ moved.T + bias
             np.testing.assert_array_equal(logits, requantize(exact, r))
+
+
+@pytest.mark.parametrize("classes", [1, 3, 4, 7, 8, 10])
+def test_classes_behind_the_last_block_have_a_rule_of_their_own(classes):
+    rng = np.random.default_rng(classes)
+    x = rng.integers(-128, 128, (40, 6)).astype(np.int8)
+    acc = rng.integers(-900, 901, (40, classes)).astype(np.int32)
+    draw = (prng.sign_stream(1, 1, 1), 0, 5, 1)
+    rules = (DOUBLE_ROUNDING, FLOAT32_EVEN)
+    block, rest = (logits_of_samples(x, 3, acc, scaled(classes, 4, Rounding(rule, 1, rule)), draw)
+                   for rule in rules)  # fmt: skip
+    mixed = scaled(classes, 4, Rounding(rules[0], 4, rules[1]))
+
+    found = logits_of_samples(x, 3, acc, mixed, draw)
+
+    whole = classes - classes % 4
+    expected = np.concatenate([block[..., :whole], rest[..., whole:]], axis=-1)
+    assert (block != rest).any(axis=(0, 1)).all()
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_accumulators_wrap():

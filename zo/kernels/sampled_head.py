@@ -5,7 +5,7 @@ A sign is a bit b, z = 2*b - 1, and a code u = x + 128 is eight bits. So product
     sum (x - zero_point)*z = 2*sum u*b - 2*(zero_point + 128)*sum b - sum (x - zero_point)
     sum u*b = sum over p of 2^p * count(plane_p & b),   plane_p = bit p of every u
 
-64 features are one word. Letters: W words of a row's I features, M rows of signs, (sample, class).
+64 features are one word. Letters: W words of a row's I features, M rows of signs, (class, sample).
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from npusim.jit import jit, jit_inline
 from npusim.kernels.conv2d import dot
 from npusim.kernels.requantize import requantize_rows
+from npusim.kernels.structs import Requantization, Rounding
 
 ONE, TWO, FOUR = np.uint64(1), np.uint64(2), np.uint64(4)
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -49,7 +50,8 @@ def sampled_logits(x, zero_point, acc, bits, k, r, out):
             ones[m] += np.int64(count(rows[word, m]))
     codes, planes = np.full(64 * words, -128, np.int8), np.empty((words, 8), np.uint64)
     sums = np.empty(samples * classes, np.int64)
-    total = np.empty(classes, np.int32)
+    total, logits = np.empty(sums.size, np.int32), np.empty(sums.size, np.int8)
+    wide = repeated(r, classes, samples)
     for b in range(x.shape[0]):
         deviations = np.int64(0)
         for i in range(features):
@@ -57,17 +59,31 @@ def sampled_logits(x, zero_point, acc, bits, k, r, out):
             deviations += x[b, i] - zero_point
         bit_planes(codes, planes)
         count_products(planes, rows, sums)
+        for c in range(classes):
+            for m in range(np.uintp(c * samples), np.uintp((c + 1) * samples)):
+                product = 2 * (sums[m] - (zero_point + 128) * ones[m]) - deviations
+                total[m] = np.int32(acc[b, c] + k * product)
+        requantize_rows(total, 1, total.size, wide, logits, 0)
         for sample in range(samples):
             for c in range(classes):
-                m = sample * classes + c
-                product = 2 * (sums[m] - (zero_point + 128) * ones[m]) - deviations
-                total[c] = np.int32(acc[b, c] + k * product)
-            requantize_rows(total, 1, classes, r, out[sample, b], 0)
+                out[sample, b, c] = logits[c * samples + sample]
+
+
+@jit
+def repeated(r, n, times):
+    """r with each of its n multipliers so many times, for rows in which elements stand so."""
+    multiplier, shift = np.empty(n * times, np.int32), np.empty(n * times, np.int32)
+    scale = np.empty(n * times, np.float64)
+    for i in range(n * times):
+        multiplier[i], shift[i] = r.multiplier[i // times], r.shift[i // times]
+        scale[i] = r.scale[i // times]
+    rounding = Rounding(r.rounding.rule, r.rounding.block * times, r.rounding.rest)
+    return Requantization(multiplier, shift, scale, r.zero_point, r.act_min, r.act_max, rounding)
 
 
 @jit
 def sign_rows(bits, features, classes, rows):
-    """rows (W, M): the signs of each class of each sample from a word's first bit on, then 0."""
+    """rows (W, M): the signs of each sample of each class from a word's first bit on, then 0."""
     for sample in range(bits.shape[0]):
         row = bits[sample]
         for c in range(classes):
@@ -80,7 +96,7 @@ def sign_rows(bits, features, classes, rows):
                 left = features - 64 * word
                 if left < 64:
                     signs &= FULL >> np.uint64(64 - left)
-                rows[word, sample * classes + c] = signs
+                rows[word, c * bits.shape[0] + sample] = signs
 
 
 @jit
