@@ -196,6 +196,10 @@ def test_a_picture_has_a_panel_for_each_method_and_the_others_together():
         ("b", ["q = 4", "q = 8"]), ("", ["a", "c"]),
     ]  # fmt: skip
     assert panels(*"abcdefgh") == [("Title", list("abcd")), ("", list("efgh"))]
+    many = [f"q = {q}" for q in range(1, 8)]
+    assert panels(*(f"a, {name}" for name in many), "b") == [
+        ("a", many[:3]), ("", many[3:]), ("b", ["b"]),
+    ]  # fmt: skip
 
 
 def test_a_spread_is_that_of_the_rows(tmp_path):

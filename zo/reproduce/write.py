@@ -2,16 +2,19 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from npusim.plurals import counted
 
 from ..atomic import replace_bytes
+from ..history import Epoch
 from ..plots import MOST_CURVES, Panel, draw, to_png
 from .experiment import Experiment, Plan, Results, Row, rows_of
 from .families import Family, families_of
 
+Curve = Sequence[Epoch]
 COLUMNS = ("row", "schedule", "q", "seed", "epoch", "accuracy", "forwards", "macs", "seconds")
 
 
@@ -119,30 +122,29 @@ def _number(value: float | None, form: str) -> str:
 
 
 def panels_of(experiment: Experiment, results: Results) -> list[Panel]:
-    """Curves of the first seed: a panel for each method of several rows, the others together."""
+    """Curves of the first seed: panels of each method of several rows, the others together."""
     first = {cell.label: (cell, outcome) for cell, outcome in results if cell.seed == 0}
-    families = families_of([cell for cell, _ in first.values()])
     panels: list[Panel] = []
-    alone: list[str] = []
-    for family in families:
-        labels = [cell.label for cell in family.cells]
-        if len(labels) == 1:
-            alone += labels
-            continue
-        shown = {_short(label, family.name): first[label][1].history
-                 for label in labels[:MOST_CURVES]}  # fmt: skip
-        panels.append(Panel(family.name if _names(family) else experiment.title, shown, {}))
-    for piece in _in_panels(alone):
-        title = piece[0] if len(piece) == 1 else experiment.title * (not panels)
-        panels.append(Panel(title, {label: first[label][1].history for label in piece}, {}))
-    return panels
+    alone: dict[str, Curve] = {}
+    for family in families_of([cell for cell, _ in first.values()]):
+        curves = {cell.label: first[cell.label][1].history for cell in family.cells}
+        if len(curves) == 1:
+            alone |= curves
+        elif _names(family):
+            short = {_short(label, family.name): curve for label, curve in curves.items()}
+            panels += _panels(family.name, short)
+        else:
+            panels += _panels(experiment.title, curves)
+    title = next(iter(alone)) if len(alone) == 1 else experiment.title * (not panels)
+    return [*panels, *_panels(title, alone)]
 
 
-def _in_panels(labels: Sequence[str]) -> Iterator[Sequence[str]]:
-    """As few pieces as MOST_CURVES allows, of about one size."""
-    count = -(-len(labels) // MOST_CURVES)
+def _panels(title: str, curves: Mapping[str, Curve]) -> Iterator[Panel]:
+    """As few panels as MOST_CURVES allows, of about one size; the first has the title."""
+    count = -(-len(curves) // MOST_CURVES)
     for i in range(count):
-        yield labels[len(labels) * i // count : len(labels) * (i + 1) // count]
+        piece = islice(curves.items(), len(curves) * i // count, len(curves) * (i + 1) // count)
+        yield Panel("" if i else title, dict(piece), {})
 
 
 def _names(family: Family) -> bool:
