@@ -15,6 +15,9 @@ from .affine import scale
 from .graph import ABSENT, Graph, ModelError, Node, Quantization, Tensor
 
 AFTER_HEAD = ("reshape", "softmax", "quantize", "dequantize")
+POOLS = ("mean", "average_pool2d", "max_pool2d")
+"""What a network without a classifier ends in, or a reshape of it."""
+NEW_TENSORS = ("head", "head/bias", "logits")
 
 
 class Head(NamedTuple):
@@ -43,11 +46,22 @@ def find_head(graph: Graph) -> Node:
         node = producer.get(node.inputs[0])
     if node is None or not _is_head(graph, node):
         last = "its input" if node is None else f"{node.name}/{node.op}"
+        mend = "give it a new classifier" if ends_at_features(graph) else "name another output"
         raise ModelError(
             f"{graph.name}: must end in a fully connected layer or a 1x1 convolution on a 1x1 map, "
-            f"got {last}; name another output when converting the model"
+            f"got {last}; {mend} when converting the model"
         )
     return node
+
+
+def ends_at_features(graph: Graph) -> bool:
+    """Whether the output is one vector of int8 features for an image, as a pool makes it."""
+    producer = {output: node for node in graph.nodes for output in node.outputs}
+    node, x = producer.get(graph.outputs[0]), graph.tensors[graph.outputs[0]]
+    while node is not None and node.op == "reshape":
+        node = producer.get(node.inputs[0])
+    vector = x.dtype == "int8" and len(x.shape) > 1 and int(np.prod(x.shape)) == x.shape[-1]
+    return vector and node is not None and node.op in POOLS
 
 
 def until(graph: Graph, count: int) -> Graph:
@@ -102,6 +116,30 @@ def with_features(graph: Graph) -> Graph:
     return replace(graph, outputs=(graph.outputs[0], features))
 
 
+def with_head(graph: Graph, classes: int) -> Graph:
+    """The graph until its logits; where it ends at features, behind a new head of zeros.
+
+    classes   of the new head, which `replace_head` can then replace
+    raises    ModelError when it ends at neither
+    """
+    if not ends_at_features(graph):
+        return until_logits(graph)
+    x, first = graph.tensors[graph.outputs[0]], len(graph.tensors)
+    stream = max(tensor.stream for tensor in graph.tensors) + 1
+    zeros, ones = np.zeros(classes, np.int64), np.ones(classes, np.float32)
+    head = Head(np.zeros((classes, x.shape[-1]), np.int8), ones, zeros.astype(np.int32), 1.0)
+    weights = Tensor("", head.weights.shape, "int8", "constant", stream=stream)
+    logits = Tensor("", (1, classes), "int8", "activation", stream=stream + 2)
+    names = _free_names((tensor.name for tensor in graph.tensors), NEW_TENSORS)
+    made = _head_tensors(names, head, (weights, stream + 1, logits), x)
+    attributes = {"activation": "none", "keep_dims": False}
+    (name,) = _free_names((node.name for node in graph.nodes), ("head",))
+    inputs = (graph.outputs[0], first, first + 1)
+    node = Node("fully_connected", name, inputs, (first + 2,), attributes)
+    return replace(graph, tensors=graph.tensors + made, nodes=(*graph.nodes, node),
+                   outputs=(first + 2,))  # fmt: skip
+
+
 def replace_head(graph: Graph, head: Head) -> Graph:
     """The graph with another classifier, ending at its logits.
 
@@ -117,7 +155,7 @@ def replace_head(graph: Graph, head: Head) -> Graph:
     streams = [tensor.stream for tensor in graph.tensors]
     bias_stream = graph.tensors[bias_index].stream if bias_index != ABSENT else max(streams) + 1
     body = until_features(graph)
-    names = _free_names(body, ("head", "head/bias", "logits"))
+    names = _free_names((tensor.name for tensor in body.tensors), NEW_TENSORS)
     made = _head_tensors(names, head, (weights, bias_stream, graph.tensors[old.outputs[0]]), x)
     first = len(body.tensors)
     node = replace(
@@ -169,9 +207,8 @@ def _head_tensors(
     )  # fmt: skip
 
 
-def _free_names(graph: Graph, wanted: Iterable[str]) -> tuple[str, ...]:
-    taken = {tensor.name for tensor in graph.tensors}
-    names = []
+def _free_names(used: Iterable[str], wanted: Iterable[str]) -> tuple[str, ...]:
+    taken, names = set(used), []
     for name in wanted:
         free, number = name, 2
         while free in taken:

@@ -17,6 +17,7 @@ from npusim.head import (
     until_features,
     until_logits,
     with_features,
+    with_head,
 )
 from npusim.models import digits_cnn
 
@@ -64,6 +65,37 @@ def test_find_head_rejects_graphs_without_one():
     passed_on = draft.graph(draft.node("reshape", [draft.input((1, 4))], shape=(-1, 4)))
     with pytest.raises(ModelError, match="got its input"):
         find_head(passed_on)
+
+
+@pytest.mark.parametrize("reshaped", [False, True])
+@pytest.mark.parametrize(("op", "attributes"), [
+    ("mean", {"axes": (1, 2), "keep_dims": False}),
+    ("mean", {"axes": (1, 2), "keep_dims": True}),
+    ("average_pool2d", {"kernel": (4, 4), "stride": (4, 4), "padding": "valid",
+                        "activation": "none"}),
+])  # fmt: skip
+def test_a_graph_that_ends_at_its_features_gets_a_head(op, attributes, reshaped):
+    draft = Draft()
+    x = draft.node(op, [draft.conv2d(draft.input((1, 4, 4, 3)), 6)], **attributes)
+    graph = draft.graph(draft.node("reshape", [x], shape=(-1, 6)) if reshaped else x)
+    with pytest.raises(ModelError, match="give it a new classifier when converting the model"):
+        find_head(graph)
+    blank = with_head(graph, 3)
+    images = np.random.default_rng(0).integers(-128, 128, (2, 4, 4, 3)).astype(np.int8)
+    assert np.array_equal(Session(blank, threads=1).run(images), np.zeros((2, 3)))
+    assert until_features(blank) == graph
+    streams = [tensor.stream for tensor in blank.tensors]
+    assert len(set(streams)) == len(streams)
+    assert replace_head(blank, new_head(3, 6)).tensor("head").shape == (3, 6)
+
+
+def test_a_head_in_place_of_none_is_refused_where_the_graph_ends_at_no_features():
+    draft = Draft()
+    convolution = draft.graph(draft.conv2d(draft.input((1, 4, 4, 3)), 4))
+    with pytest.raises(ModelError, match="got conv2d_0/conv2d; name another output"):
+        with_head(convolution, 3)
+    whole = head_graph("fully_connected", softmax=True)
+    assert with_head(whole, 3) == until_logits(whole)
 
 
 @pytest.mark.parametrize("kind", ["conv2d", "fully_connected"])

@@ -15,7 +15,7 @@ import numpy as np
 
 from npusim import Graph, ModelError, Session
 from npusim.calibrate.scales import channel_scales
-from npusim.head import Head, replace_head, until_features
+from npusim.head import Head, replace_head, until_features, with_head
 
 from .data import Dataset, Progress
 from .features import frozen_rows
@@ -61,12 +61,14 @@ def attach_head(
     options: HeadOptions = HEAD,
     reading: Reading = READ,
 ) -> tuple[Graph, FloatHead]:
-    """Replace the graph's classifier by a new one for the classes of `train`, warmed up and int8.
+    """Put a new classifier for the classes of `train` on the graph, warmed up and int8.
 
+    graph               with a classifier, which is replaced, or one that ends at its features
     train, validation   images as the graph takes them, see `data.to_input`
     returns             the graph that ends at the new head's int8 logits, and the float head
-    raises              ModelError when the graph has no head or its features are not int8
+    raises              ModelError when the graph is neither or its features are not int8
     """
+    graph = with_head(graph, len(train.classes))
     body = until_features(graph)
     learned, held_out = (_features(body, part, reading) for part in (train, validation))
     float_head = warm_up(learned, held_out, len(train.classes), options.seed, options.warm_up)

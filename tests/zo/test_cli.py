@@ -286,6 +286,20 @@ def test_damaged_origin_is_named(zo_command, tmp_path):
     assert "zo_origin must be as zo train wrote it, got '{'" in err
 
 
+def test_a_model_that_ends_at_its_features_is_trained_as_one_whose_head_is_replaced(
+    zo_command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    npusim.save(until_features(npusim.load(MODEL)), "bare.h5")
+    options = "--data digits --classes 10 --train 200 --validation 100 --epochs 1 --q 4"
+    logs = []
+    for model, folder in ((MODEL, "whole"), ("bare.h5", "bare")):
+        code, _, err = zo_command("train", "--model", model, *options.split(), "--output", folder)
+        assert (code, err) == (0, "")
+        logs.append((Path(folder) / "history.csv").read_text().splitlines()[1].split(","))
+    assert logs[0][:4] == logs[1][:4]  # epoch 0: the new head before its first step
+
+
 def test_headless_model_is_refused(zo_command, tmp_path):
     npusim.save(until_features(npusim.load(MODEL)), tmp_path / "m.h5")
     code, _, err = zo_command("evaluate", tmp_path / "m.h5", "--data", "digits")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from npusim import Graph, Session, save
 from npusim.command_line import DONE, NEGATIVE, load_model
-from npusim.head import until_logits, with_features
+from npusim.head import until_logits, with_features, with_head
 from npusim.plurals import counted
 from npusim.progress_bar import bar
 
@@ -43,10 +43,10 @@ from .train_report import print_end, report
 MANUAL = """\
 Train tensors of an int8 model on labelled pictures.
 
-With --classes the model's classifier is replaced: a float warm-up takes the new
-one a little above chance, then its weights become int8 with head-room, and
-everything from there on is integers. Without it the model's own classifier is
-kept, and the data must have its classes.
+With --classes the model gets a new classifier, in place of its own if it has
+one: a float warm-up takes it a little above chance, then its weights become
+int8 with head-room, and everything from there on is integers. Without it the
+model's own classifier is kept, and the data must have its classes.
 
 The loss is cross-entropy of the int8 logits. By default q forward passes with
 perturbed weights estimate the gradient, and q grows when accuracy stagnates
@@ -99,6 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_folder(folder, arguments.resume, arguments.overwrite)
     schedule, options = chosen_schedule(arguments), chosen_options(arguments)
     graph = load_model(arguments.model, arguments)
+    if arguments.classes is not None:
+        graph = with_head(graph, arguments.classes)
     check_trainable(graph, arguments, options.method)
     task = _task(graph, arguments, seconds)
     graph = with_features(task.graph) if arguments.exact_head else task.graph

@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim import Graph, Quantization, Tensor
+from npusim import Graph
 from npusim import models as m
 from npusim.digest import content_hash
-from npusim.graph import Node
-from npusim.head import until_logits
+from npusim.head import with_head
 from npusim.images import Normalization, code_table, fit, image_shape
 from npusim.models.float_network import DIGITS, Network
 
@@ -143,7 +142,7 @@ def picture_task(
     tensor = graph.tensors[graph.inputs[0]]
     table = code_table(tensor, shape[2], normalization, dataset.name, graph.profile)
     source = f"{graph.name} at {shape[0]}x{shape[1]}, {os.path.basename(dataset.name)}"
-    graph = _ending_at_logits(graph, len(dataset.classes))
+    graph = with_head(graph, len(dataset.classes))
     return Task(graph, images, dataset.labels, dataset.classes, table, None, source)
 
 
@@ -160,33 +159,6 @@ def fitted(
         if progress is not None:
             progress(row + 1, len(dataset))
     return np.stack(frames)
-
-
-def _ending_at_logits(graph: Graph, classes: int) -> Graph:
-    """The graph, with a head of zeros where it ends at its features; a new one replaces it.
-
-    raises   ModelError when it ends at neither
-    """
-    x = graph.tensors[graph.outputs[0]]
-    if graph.nodes[-1].op != "mean" or x.quantization is None:
-        return until_logits(graph)
-    features = x.shape[-1]
-    first, stream = len(graph.tensors), max(tensor.stream for tensor in graph.tensors) + 1
-    zeros, ones = np.zeros(classes, np.int64), np.ones(classes, np.float32)
-    tensors = (
-        Tensor("head", (classes, features), "int8", "constant", Quantization(ones, zeros, 0),
-               np.zeros((classes, features), np.int8), stream),
-        Tensor("head/bias", (classes,), "int32", "constant",
-               Quantization(ones * x.quantization.scale[0].astype(np.float32), zeros, 0),
-               np.zeros(classes, np.int32), stream + 1),
-        Tensor("logits", (1, classes), "int8", "activation",
-               Quantization(np.array([1.0]), np.array([0])), stream=stream + 2),
-    )  # fmt: skip
-    attributes = {"activation": "none", "keep_dims": False}
-    node = Node("fully_connected", "head", (graph.outputs[0], first, first + 1), (first + 2,),
-                attributes)  # fmt: skip
-    return replace(graph, tensors=graph.tensors + tensors, nodes=(*graph.nodes, node),
-                   outputs=(first + 2,))  # fmt: skip
 
 
 @lru_cache(maxsize=4)
