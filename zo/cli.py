@@ -39,13 +39,17 @@ COMMANDS = (
     reproduce.COMMAND,
     search.COMMAND,
 )
+RESUMED = {reproduce.COMMAND.name, search.COMMAND.name}
+KEPT = "finished runs are kept; the same command goes on"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns its exit code, 130 after a Ctrl-C."""
     code = execute(parser(), argv)
     if code == INTERRUPTED:
-        print("zo: interrupted by Ctrl-C, nothing more is written", file=sys.stderr)
+        words = sys.argv[1:] if argv is None else argv
+        left = KEPT if set(words[:1]) & RESUMED else "nothing more is written"
+        print(f"zo: interrupted by Ctrl-C, {left}", file=sys.stderr)
     return code
 
 

@@ -38,7 +38,8 @@ class Constant:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Raise ValueError unless the state is of the same q."""
         if dict(state) != self.state_dict():
-            raise ValueError(f"schedule: must be as saved, {dict(state)}, got constant q {self.q}")
+            saved = state.get("q", "another schedule")
+            raise ValueError(f"schedule: constant q must be as saved, {saved}, got {self.q}")
 
 
 class Declared:

@@ -60,43 +60,44 @@ def draw(panels: Sequence[Panel]) -> Any:
     """
     histories = [history for panel in panels for history in panel.curves.values()]
     has_q = any(epoch.q for history in histories for epoch in history)
-    rows = -(-len(panels) // MOST_COLUMNS)
-    columns = -(-len(panels) // rows)
+    figure, pairs = _axes(len(panels), has_q)
+    for panel, pair in zip(panels, pairs, strict=True):
+        _draw_panel(panel, pair, pairs[0])
+    for pair in pairs:
+        for each in pair:
+            _scale_forwards(each, histories)
+    accuracy = pairs[0][0]
+    accuracy.set_ylim(top=min(accuracy.get_ylim()[1], 102))
+    _name_curves(figure, [pair[0] for pair in pairs])
+    return figure
+
+
+def _axes(count: int, has_q: bool) -> tuple[Any, list[Sequence[Any]]]:
+    """A figure, and for each panel its axes: of accuracy, and of q where there is one."""
+    rows = -(-count // MOST_COLUMNS)
+    columns = -(-count // rows)
     heights = (3, 1) if has_q else (1,)
     figure = figures().Figure(figsize=(1.4 + 4.4 * columns, rows * (5.6 if has_q else 4.2)),
                               layout="constrained")  # fmt: skip
     grid = figure.subplots(rows * len(heights), columns, sharex=True, squeeze=False,
                            height_ratios=heights * rows)  # fmt: skip
-    used: list[Sequence[Any]] = []
-    for i, panel in enumerate(panels):
-        row, column = divmod(i, columns)
-        pair = grid[row * len(heights) : (row + 1) * len(heights), column]
-        _draw_panel(panel, pair, used[0] if used else pair, not column)
-        used.append(pair)
-    for pair in used:
+    pairs = [grid[row * len(heights) : (row + 1) * len(heights), column]
+             for row in range(rows) for column in range(columns)]  # fmt: skip
+    for pair in pairs[count:]:
         for each in pair:
-            _scale_forwards(each, histories)
-    for place in range(len(panels), rows * columns):
-        row, column = divmod(place, columns)
-        for each in grid[row * len(heights) : (row + 1) * len(heights), column]:
             each.remove()
-    accuracy = used[0][0]
-    accuracy.set_ylim(top=min(accuracy.get_ylim()[1], 102))
-    _name_curves(figure, [pair[0] for pair in used])
-    return figure
+    for i, pair in enumerate(pairs[:count]):
+        for each, label in zip(pair, ("validation accuracy, %", "q"), strict=False):
+            each.set_ylabel("" if i % columns else label)
+            each.tick_params(labelleft=i % columns == 0)
+    return figure, pairs[:count]
 
 
-def _draw_panel(panel: Panel, axes: Sequence[Any], first: Sequence[Any], outer: bool) -> None:
-    """One panel on its axes, of accuracy and perhaps of q, scaled as the first panel's.
-
-    outer   whether it stands at the left
-    """
-    for each, same, label in zip(axes, first, ("validation accuracy, %", "q"), strict=False):
+def _draw_panel(panel: Panel, axes: Sequence[Any], first: Sequence[Any]) -> None:
+    """One panel on its axes, scaled as the first panel's."""
+    for each, same in zip(axes, first, strict=True):
         if each is not same:
             each.sharey(same)
-        if outer:
-            each.set_ylabel(label)
-        each.tick_params(labelleft=outer)
         each.grid(alpha=0.25)
         each.spines[["top", "right"]].set_visible(False)
     _draw_accuracy(axes[0], panel)

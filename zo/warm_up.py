@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from npusim.plurals import counted
+
 from .prng import random_words, rounding_stream, shuffle
 from .twins import twin
 
@@ -80,7 +82,7 @@ def warm_up(
     _check(options)
     if len(train.labels) < options.batch:
         raise ValueError(
-            f"warm_up: must have a batch of {options.batch} training images at least, "
+            f"train: must have a batch of {counted(options.batch, 'image')} at least, "
             f"got {len(train.labels)}"
         )
     features = train.codes.shape[1]

@@ -85,11 +85,15 @@ def write_back(trained: Graph, data: bytes, name: str, requantize: bool = False)
 
 def _check_origin(trained: Graph, data: bytes, name: str) -> None:
     origin, found = trained.provenance.get("sha256"), hashlib.sha256(data).hexdigest()
+    if origin is None:
+        raise ModelError(
+            f"{name}: must be the .tflite file that the training began from, got a run that began "
+            "from none; only what came from a .tflite can go back into it"
+        )
     if origin != found:
         raise ModelError(
             f"{name}: must be the file that the training began from, "
-            f"{trained.provenance.get('file', 'a graph of no file')} of sha256 "
-            f"{origin or 'unknown'}, got {found}"
+            f"{trained.provenance.get('file')} of sha256 {origin}, got {found}"
         )
 
 

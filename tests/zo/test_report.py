@@ -77,7 +77,7 @@ def test_without_data_the_page_says_what_is_missing(digits, zo_command):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "run/history.jsonl: no such file or directory"),
+        (None, "run: must be a folder of zo train, got one without history.jsonl"),
         ("", "run/history.jsonl: must hold an epoch at least, got none"),
         ("{}\n", "run/history.jsonl: line 1 must be an epoch as zo train writes it, got '{}'"),
     ],

@@ -183,6 +183,16 @@ def test_files_hold_what_the_runs_were(tmp_path):
     assert (tmp_path / "X.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_one_seed_has_no_spread(tmp_path):
+    experiment = Experiment("X", "Title", "Why?", lambda plan: [], baseline="b")
+    results = [(Cell(label), Outcome(history([0.1, accuracy]), (1, 2), 1.0))
+               for label, accuracy in (("a", 0.25), ("b", 0.2))]  # fmt: skip
+    write(experiment, Plan(), results, tmp_path, [])
+    text = (tmp_path / "X.md").read_text()
+    assert "| a | 25.0 | 50.0 | 100 | 4 | 1 | +5.00 |" in text
+    assert "Accuracies in per cent, of one seed.\n" in text
+
+
 def test_a_picture_has_a_panel_for_each_method_and_the_others_together():
     def panels(*labels):
         experiment = Experiment("X", "Title", "?", lambda plan: [])

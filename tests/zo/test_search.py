@@ -156,8 +156,8 @@ def test_files_hold_what_was_found_and_rates_come_back(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "must be a rates.json of zo search, got JSONDecodeError"),
-        ("[]", "must be a rates.json of zo search, got TypeError"),
+        ("{", "must be a rates.json of zo search, got Expecting property name"),
+        ("[]", "must be a rates.json of zo search, got no experiment"),
         ('{"experiment": "Y", "rates": {}}', "must be rates of X, got those of Y"),
         ('{"experiment": "X", "rates": {"a": -1}}', "rate of a must be a number above 0, got -1"),
         ('{"experiment": "X", "rates": {"a": true}}', "must be a number above 0, got True"),

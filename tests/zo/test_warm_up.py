@@ -81,5 +81,5 @@ def test_warm_up_rejects_options_out_of_range(option, message):
 
 
 def test_warm_up_rejects_less_than_a_batch():
-    with pytest.raises(ValueError, match="must have a batch of 64 training images at least, got 9"):
+    with pytest.raises(ValueError, match="must have a batch of 64 images at least, got 9"):
         warm_up(features(1, 9), features(2, 9), CLASSES, 0)

@@ -1,5 +1,6 @@
 """Trained tensors back in the .tflite file they came from, as LiteRT and TFLite Micro run it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -226,6 +227,9 @@ def test_another_file_and_other_classes_are_refused(begin, digits):
         ModelError, match=r"must be the file that the training began from, m\.tflite"
     ):
         zo.write_back(graph, network(seed=1), "other.tflite")
+    made = replace(graph, provenance={})
+    with pytest.raises(ModelError, match="got a run that began from none; only what came from a"):
+        zo.write_back(made, data, "m.tflite")
     few = [(x[y < 4], y[y < 4]) for x, y in digits]
     headed, _ = zo.attach_head(graph, *(in_memory("digits", *part) for part in few))
     with pytest.raises(

@@ -79,6 +79,6 @@ def notes_of(bank: Bank, plan: Plan) -> list[str]:
     return [
         f"{bank.source}: {len(bank.labels):,} images of {len(bank.classes)} classes, "
         f"{counted(bank.variants, 'variant')} of each; bank {bank.digest[:12]}.",
-        f"At most {plan.epochs} epochs of {plan.steps} steps of {BATCH} images.",
+        f"{plan.epochs} epochs asked for, each of {plan.steps} steps of {BATCH} images.",
         f"npusim {npusim.__version__}, {platform.machine()}, Python {platform.python_version()}.",
     ]

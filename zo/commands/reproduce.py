@@ -19,7 +19,7 @@ from ..reproduce.families import tuned
 from ..reproduce.rates import read_rates
 from ..reproduce.store import Store
 from ..reproduce.tables import EXPERIMENTS, STUDIES
-from ..reproduce.write import write
+from ..reproduce.write import spread_over, write
 from .arguments import DATA, MODEL, Command, given_inputs
 from .cells import Spread, outcomes
 from .experiment_options import EXPERIMENT, TITLES, bank_of, by_number, listed, notes_of, plan_of
@@ -193,7 +193,7 @@ def _print(experiment: Experiment, rows: Sequence[Row], folder: Path) -> None:
         table.add_column(name, justify="right" if name else "left")
     for row in rows:
         test, known = ("" if value is None else f"{value:.1f}" for value in (row.test, row.paper))
-        table.add_row(row.label, f"{row.final:.1f} ± {row.deviation:.1f}", test,
+        table.add_row(row.label, spread_over(row.final, row.deviation, row.seeds, ".1f"), test,
                       f"{row.forwards:,.0f}", *[known] * paper)  # fmt: skip
     Console().print(table)
     print(f"written {folder / experiment.name}.csv, .md, .png")

@@ -54,8 +54,8 @@ perturbed weights estimate the gradient, and q grows when accuracy stagnates
 together with zeroth order for layers below it. Features of layers before the
 first trained one are computed once per image and kept on disk.
 
-Writes into the folder: model.h5, history.jsonl (whole numbers, a line an epoch)
-and .csv, curves.png, checkpoint.npz; zo report makes a page of them.
+Writes into the folder: model.h5, history.jsonl and .csv (a line an epoch),
+curves.png, checkpoint.npz; zo report makes a page of them.
 Ctrl-C stops after the present step and writes the model as it then is, with its
 accuracy; the history has whole epochs only. --resume goes on from the last
 whole epoch, to the same bits as without the interruption. Every option must be
@@ -98,9 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder, seconds = arguments.output, dict[str, float]()
     check_folder(folder, arguments.resume, arguments.overwrite)
     schedule, options = chosen_schedule(arguments), chosen_options(arguments)
-    graph = load_model(arguments.model, arguments)
-    if arguments.classes is not None:
-        graph = with_head(graph, arguments.classes)
+    graph = _model(arguments)
     check_trainable(graph, arguments, options.method)
     task = _task(graph, arguments, seconds)
     graph = with_features(task.graph) if arguments.exact_head else task.graph
@@ -136,6 +134,12 @@ COMMAND = Command(
     },
     run,
 )
+
+
+def _model(arguments: argparse.Namespace) -> Graph:
+    """The graph, with a place for the new classifier where there is to be one."""
+    graph = load_model(arguments.model, arguments)
+    return graph if arguments.classes is None else with_head(graph, arguments.classes)
 
 
 def _task(graph: Graph, arguments: argparse.Namespace, seconds: dict[str, float]) -> Task:

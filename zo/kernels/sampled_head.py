@@ -72,11 +72,8 @@ def sampled_logits(x, zero_point, acc, bits, k, r, out):
 @jit
 def repeated(r, n, times):
     """r with each of its n multipliers so many times, for rows in which elements stand so."""
-    multiplier, shift = np.empty(n * times, np.int32), np.empty(n * times, np.int32)
-    scale = np.empty(n * times, np.float64)
-    for i in range(n * times):
-        multiplier[i], shift[i] = r.multiplier[i // times], r.shift[i // times]
-        scale[i] = r.scale[i // times]
+    multiplier = np.repeat(r.multiplier[:n], times)
+    shift, scale = np.repeat(r.shift[:n], times), np.repeat(r.scale[:n], times)
     rounding = Rounding(r.rounding.rule, r.rounding.block * times, r.rounding.rest)
     return Requantization(multiplier, shift, scale, r.zero_point, r.act_min, r.act_max, rounding)
 

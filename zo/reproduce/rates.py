@@ -40,8 +40,12 @@ def read_rates(path: Path, experiment: str) -> Mapping[str, float]:
     try:
         plain = json.loads(path.read_text("utf-8"))
         name, rates = plain["experiment"], dict(plain["rates"])
-    except (ValueError, LookupError, TypeError) as error:
-        raise ValueError(f"{path}: must be a {RATES_FILE} of zo search, got {error!r}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: must be a {RATES_FILE} of zo search, got {error}") from error
+    except (LookupError, TypeError) as error:
+        raise ValueError(
+            f"{path}: must be a {RATES_FILE} of zo search, got no experiment or no rates"
+        ) from error
     if name != experiment:
         raise ValueError(f"{path}: must be rates of {experiment}, got those of {name}")
     for method, rate in rates.items():

@@ -73,7 +73,10 @@ def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str])
 
 def _statistics(rows: Sequence[Row], compared: bool) -> str:
     """What the numbers are means of."""
-    seeds = _of(sorted({row.seeds for row in rows}))
+    most = sorted({row.seeds for row in rows})
+    if most == [1]:
+        return "Accuracies in per cent, of one seed."
+    seeds = _of(most)
     differences = "; differences seed by seed, with the 95 % interval by Student's t"
     return (
         f"Accuracies in per cent, mean and standard deviation over {seeds}"
@@ -99,8 +102,9 @@ def _of(seeds: Sequence[int]) -> str:
 
 
 def _cells(experiment: Experiment, row: Row, paper: bool, compared: bool) -> list[str]:
-    cells = [row.label, f"{row.final:.1f} ± {row.deviation:.1f}", _number(row.test, ".1f"),
-             f"{row.forwards:,.0f}", f"{row.last_q:.0f}", f"{row.seconds:.0f}"]  # fmt: skip
+    final = spread_over(row.final, row.deviation, row.seeds, ".1f")
+    cells = [row.label, final, _number(row.test, ".1f"), f"{row.forwards:,.0f}",
+             f"{row.last_q:.0f}", f"{row.seconds:.0f}"]  # fmt: skip
     if paper:
         apart = None if row.paper is None else row.final - row.paper
         cells += [_number(row.paper, ".1f"), _number(apart, "+.1f")]
@@ -114,7 +118,12 @@ def _difference(row: Row, baseline: str | None) -> str:
     if row.against is None:
         return ""
     of = "" if row.other == baseline else f" ({row.other})"
-    return f"{row.against[0]:+.2f} ± {row.against[1]:.2f}{of}"
+    return spread_over(*row.against, row.seeds, "+.2f") + of
+
+
+def spread_over(mean: float, half: float, seeds: int, form: str) -> str:
+    """ "81.2 ± 0.4"; of a single seed, which tells of no spread, "81.2"."""
+    return format(mean, form) + (f" ± {half:{form.lstrip('+')}}" if seeds > 1 else "")
 
 
 def _number(value: float | None, form: str) -> str:

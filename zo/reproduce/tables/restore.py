@@ -75,7 +75,7 @@ STUDIES = (
     Study(
         "T12",
         "Perturb and restore at the rails",
-        "What do a million perturbations there and back leave changed?",
+        "What do perturbations there and back leave changed after very many steps?",
         _audits,
         run_audit,
         Audited,
