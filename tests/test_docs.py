@@ -6,6 +6,7 @@ import doctest
 import gzip
 import importlib
 import io
+import json
 import re
 import shlex
 from pathlib import Path
@@ -83,8 +84,8 @@ def test_page_names_only_files_that_exist(page):
 @pytest.mark.parametrize("page", EXPERIMENTS, ids=lambda page: page.stem)
 def test_an_experiment_has_its_command_its_machine_and_a_conclusion(page):
     text = page.read_text("utf-8")
-    name = page.stem.partition("-")[0]
-    assert f"\nzo reproduce {name} " in text
+    name, _, of = page.stem.partition("-")
+    assert f"\nzo {f'search {of}' if name == 'T1' else f'reproduce {name}'} " in text
     assert re.search(r"^\* Written at commit [0-9a-f]{7,}; .+\.$", text, re.MULTILINE)
     assert len(text.partition("## Conclusion\n")[2].split()) > 10
 
@@ -109,3 +110,24 @@ def test_the_figures_of_an_experiment_are_those_of_its_runs(page):
         finals.setdefault(row, []).append(100 * sum(accuracies[-10:]) / len(accuracies[-10:]))
     shown = dict(re.findall(r"^\| ([^|]+) \| ([\d.]+) ± ", page.read_text("utf-8"), re.MULTILINE))
     assert {row: f"{sum(f) / len(f):.1f}" for row, f in finals.items()} == shown
+
+
+SEARCHES = [page for page in EXPERIMENTS if page.stem.startswith("T1-")]
+
+
+@pytest.mark.parametrize("page", SEARCHES, ids=lambda page: page.stem)
+def test_the_rates_of_a_search_are_the_best_of_its_trials(page):
+    results = CLONE / "benchmarks" / "results"
+    data = gzip.decompress((results / f"{page.stem}.csv.gz").read_bytes()).decode()
+    trials = {}
+    for line in csv.DictReader(io.StringIO(data)):
+        trials.setdefault(line["method"], []).append((float(line["accuracy"]), float(line["rate"])))
+    best = {method: max(found) for method, found in trials.items()}
+    rates = json.loads((results / f"{page.stem}.json").read_text())["rates"]
+    assert rates == {method: rate for method, (_, rate) in best.items()}
+    assert len({len(found) for found in trials.values()}) == 1
+    shown = re.findall(r"^\| (\w[^|]*) \| \d.*", page.read_text("utf-8"), re.MULTILINE)
+    lines = re.findall(r"^\| \w[^|]* \| \d.*", page.read_text("utf-8"), re.MULTILINE)
+    assert shown == list(best)
+    for line, (accuracy, rate) in zip(lines, best.values(), strict=True):
+        assert f"| {rate:.3g} | {100 * accuracy:.1f} |" in line
