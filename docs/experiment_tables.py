@@ -5,6 +5,7 @@
 Each table stands in the page between `<!-- name -->` and `<!-- end -->`.
 """
 
+import re
 from pathlib import Path
 
 from pages import markdown, rewrite
@@ -51,9 +52,9 @@ def results() -> str:
     return markdown(("page", "what it compares", "conclusion"), rows)
 
 
-def _page_order(page: Path) -> tuple[str, int, str]:
-    name, _, material = page.stem.partition("-")
-    return name[0], int(name[1:]), material
+def _page_order(page: Path) -> list[tuple[str, int]]:
+    """By letters and numbers: T1-T9, T1-T10, T2."""
+    return [(letters, int(number or 0)) for letters, number in re.findall(r"(\D+)(\d*)", page.stem)]
 
 
 def studies() -> str:
