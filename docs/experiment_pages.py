@@ -48,10 +48,10 @@ def main() -> int:
 def _write(name: str, page: str, folder: Path, command: list[str]) -> None:
     PAGES.mkdir(exist_ok=True)
     RESULTS.mkdir(exist_ok=True)
-    for file, kept in ((f"{name}.png", PAGES / f"{page}.png"),
-                       ("rates.json", RESULTS / f"{page}.json")):  # fmt: skip
-        if (folder / file).exists() and (name == "T1") == (file == "rates.json"):
-            shutil.copy(folder / file, kept)
+    if name == "T1":
+        shutil.copy(folder / "rates.json", RESULTS / f"{page}.json")
+    else:
+        shutil.copy(folder / f"{name}.png", PAGES / f"{page}.png")
     data = (folder / f"{name}.csv").read_bytes()
     (RESULTS / f"{page}.csv.gz").write_bytes(gzip.compress(data, mtime=0))
     path = PAGES / f"{page}.md"

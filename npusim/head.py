@@ -46,16 +46,22 @@ def find_head(graph: Graph) -> Node:
         node = producer.get(node.inputs[0])
     if node is None or not _is_head(graph, node):
         last = "its input" if node is None else f"{node.name}/{node.op}"
-        mend = "give it a new classifier" if ends_at_features(graph) else "name another output"
+        mend = "name another output when converting the model"
+        if ends_at_features(graph):
+            mend = "put a new classifier behind its features, with --classes"
         raise ModelError(
             f"{graph.name}: must end in a fully connected layer or a 1x1 convolution on a 1x1 map, "
-            f"got {last}; {mend} when converting the model"
+            f"got {last}; {mend}"
         )
     return node
 
 
 def ends_at_features(graph: Graph) -> bool:
-    """Whether the output is one vector of int8 features for an image, as a pool makes it."""
+    """Whether the output is one vector of int8 codes for an image, as a pool makes it.
+
+    Nothing tells the features of a cut network from the class scores of one that ends in a
+    convolution and a pool: both count.
+    """
     producer = {output: node for node in graph.nodes for output in node.outputs}
     node, x = producer.get(graph.outputs[0]), graph.tensors[graph.outputs[0]]
     while node is not None and node.op == "reshape":

@@ -100,7 +100,7 @@ def calibration_images(graph: Graph, source: str, options: Options) -> np.ndarra
     if path.is_dir() or path.suffix.lower() == ".zip":
         pictures = spread_pictures(path, wanted)
     elif path.is_file() and stl10.is_stl10(path):
-        pictures = list(_spread(stl10.read(path)[0], wanted))
+        pictures = list(_spread(stl10.read_pictures(path), wanted))
     else:
         (images,) = read_inputs(source, graph).values()
         return _spread(images, wanted).astype(np.float32)

@@ -23,7 +23,7 @@ _PICTURES, _LABELS = "_X.bin", "_y.bin"
 
 def is_stl10(path: Path) -> bool:
     """Whether a file looks like the archive, or like one of its binary files."""
-    if path.name.endswith(_PICTURES):
+    if _is_binary(path):
         return True
     with path.open("rb") as file:
         return file.read(8).startswith(_TAR_MAGICS)
@@ -37,30 +37,45 @@ def read(path: Path, part: str = "train") -> tuple[NDArray[np.uint8], NDArray[np
     part     of the archive: train, test
     raises   DataError when something is damaged or missing
     """
-    images, labels = _binary(path) if path.suffix == ".bin" else _members(path, part)
-    count, rest = divmod(len(images), IMAGE_BYTES)
-    if rest or count != len(labels):
-        raise DataError(
-            f"{path}: images must be {IMAGE_BYTES} bytes each and one a label, "
-            f"got {len(images)} bytes and {len(labels)} labels"
-        )
-    columns = np.frombuffer(images, np.uint8).reshape(count, 3, SIDE, SIDE)
-    numbers = np.frombuffer(labels, np.uint8).astype(np.int64) - 1
-    return columns.transpose(0, 3, 2, 1), numbers
+    if _is_binary(path):
+        beside = path.with_name(path.name.removesuffix(_PICTURES) + _LABELS)
+        if not beside.is_file():
+            raise DataError(
+                f"{path}: must have {beside.name} beside it, got no such file; unpack the STL-10 "
+                "archive as it is"
+            )
+        codes, numbers = path.read_bytes(), beside.read_bytes()
+    else:
+        codes, numbers = _members(path, f"{part}{_PICTURES}", f"{part}{_LABELS}")
+    images, labels = _decoded(codes, path), np.frombuffer(numbers, np.uint8).astype(np.int64) - 1
+    if len(images) != len(labels):
+        raise DataError(f"{path}: must hold a label for each of {len(images)} images, got "
+                        f"{len(labels)}")  # fmt: skip
+    return images, labels
 
 
-def _binary(path: Path) -> tuple[bytes, bytes]:
-    labels = path.with_name(path.name.removesuffix(_PICTURES) + _LABELS)
-    if not labels.is_file():
-        raise DataError(
-            f"{path}: must have {labels.name} beside it, got no such file; unpack the STL-10 "
-            "archive as it is"
-        )
-    return path.read_bytes(), labels.read_bytes()
+def read_pictures(path: Path, part: str = "train") -> NDArray[np.uint8]:
+    """Pictures alone (N, 96, 96, 3), of the archive or of any `<part>_X.bin`; raises as `read`."""
+    if _is_binary(path):
+        return _decoded(path.read_bytes(), path)
+    (codes,) = _members(path, f"{part}{_PICTURES}")
+    return _decoded(codes, path)
 
 
-def _members(path: Path, part: str) -> tuple[bytes, bytes]:
-    wanted = (f"{part}{_PICTURES}", f"{part}{_LABELS}")
+def _is_binary(path: Path) -> bool:
+    return path.name.endswith(_PICTURES)
+
+
+def _decoded(codes: bytes, path: Path) -> NDArray[np.uint8]:
+    count, rest = divmod(len(codes), IMAGE_BYTES)
+    if rest:
+        raise DataError(f"{path}: images must be {IMAGE_BYTES} bytes each, got {len(codes)} bytes")
+    columns = np.frombuffer(codes, np.uint8).reshape(count, 3, SIDE, SIDE)
+    return columns.transpose(0, 3, 2, 1)
+
+
+def _members(path: Path, *wanted: str) -> list[bytes]:
+    """What these files of the archive hold."""
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(path, "r:*") as archive:
@@ -76,5 +91,5 @@ def _members(path: Path, part: str) -> tuple[bytes, bytes]:
             f"{path}: must be a whole tar archive, got {error}; download it again"
         ) from error
     if len(found) != len(wanted):
-        raise DataError(f"{path}: must hold {wanted[0]} and {wanted[1]}, got {sorted(found)}")
-    return found[wanted[0]], found[wanted[1]]
+        raise DataError(f"{path}: must hold {' and '.join(wanted)}, got {sorted(found)}")
+    return [found[name] for name in wanted]

@@ -60,11 +60,12 @@ def test_stl10_archive_quantizes_as_its_pictures_do(quantize, tmp_path):
     for i, picture in enumerate(pictures):
         Image.fromarray(picture).save(tmp_path / "as_files" / f"{i:02}.png")
     written = []
-    for source in ("as_files", "stl10.tar.gz", "train_X.bin"):
+    Path("unlabeled_X.bin").write_bytes(files["train_X.bin"])
+    for source in ("as_files", "stl10.tar.gz", "train_X.bin", "unlabeled_X.bin"):
         code, out, err = quantize(f"weights.npz --data {source} --input-size 32 --output m.h5")
         assert (code, err) == (0, ""), source
         written.append((out, npusim.load("m.h5").tensors))
-    assert written == [written[0]] * 3
+    assert written == [written[0]] * 4
 
 
 def test_quantize_writes_a_model_that_runs(quantize):

@@ -78,7 +78,9 @@ def test_a_graph_that_ends_at_its_features_gets_a_head(op, attributes, reshaped)
     draft = Draft()
     x = draft.node(op, [draft.conv2d(draft.input((1, 4, 4, 3)), 6)], **attributes)
     graph = draft.graph(draft.node("reshape", [x], shape=(-1, 6)) if reshaped else x)
-    with pytest.raises(ModelError, match="give it a new classifier when converting the model"):
+    with pytest.raises(
+        ModelError, match="put a new classifier behind its features, with --classes"
+    ):
         find_head(graph)
     blank = with_head(graph, 3)
     images = np.random.default_rng(0).integers(-128, 128, (2, 4, 4, 3)).astype(np.int8)

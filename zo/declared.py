@@ -38,7 +38,7 @@ class Constant:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Raise ValueError unless the state is of the same q."""
         if dict(state) != self.state_dict():
-            saved = state.get("q", "another schedule")
+            saved = state["q"] if set(state) == {"q"} else "another schedule"
             raise ValueError(f"schedule: constant q must be as saved, {saved}, got {self.q}")
 
 

@@ -122,13 +122,14 @@ def _name_curves(figure: Any, axes: Sequence[Any]) -> None:
         figure.legend(handles, labels, loc="outside lower center", ncols=MOST_CURVES, frameon=False)
         return
     for each, handles, labels in named:
-        each.legend(handles, labels, loc="lower right", fontsize="small", frameon=False)
+        each.legend(handles, labels, loc="best", fontsize="small", frameon=False)
 
 
 def _draw_accuracy(axes: Any, panel: Panel) -> None:
     for style, (label, level) in zip(LEVEL_STYLES, panel.levels.items(), strict=False):
         axes.axhline(100 * level, color=INK, linestyle=style, linewidth=1.3, label=label)
-    for colour, (label, history) in zip(COLOURS, panel.curves.items(), strict=False):
+    colours = COLOURS if len(panel.curves) > 1 else (INK,)  # a legend below means no single curve
+    for colour, (label, history) in zip(colours, panel.curves.items(), strict=False):
         forwards = [epoch.cost.forwards for epoch in history]
         accuracies = [100 * epoch.accuracy for epoch in history]
         axes.plot(forwards, accuracies, color=colour, linewidth=1.8, label=label)
@@ -138,7 +139,8 @@ def _draw_accuracy(axes: Any, panel: Panel) -> None:
 
 def _draw_samples(axes: Any, panel: Panel) -> None:
     """q of each epoch, from the forwards it began with to those it ended with."""
-    for colour, history in zip(COLOURS, panel.curves.values(), strict=False):
+    colours = COLOURS if len(panel.curves) > 1 else (INK,)
+    for colour, history in zip(colours, panel.curves.values(), strict=False):
         if any(epoch.q for epoch in history):
             forwards = [epoch.cost.forwards for epoch in history]
             q = [epoch.q for epoch in history]

@@ -217,6 +217,17 @@ def test_demo_interrupted_shows_and_writes_nothing(zo_command, tmp_path, monkeyp
     assert len(calls) == at
 
 
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [("search", "finished runs are kept; the same command goes on"),
+     ("reproduce", "finished runs are kept; the same command goes on"),
+     ("train", "nothing more is written")],
+)  # fmt: skip
+def test_ctrl_c_says_what_is_left(zo_command, monkeypatch, command, left):
+    monkeypatch.setattr("zo.cli.execute", lambda parser, argv: 130)
+    assert zo_command(command) == (130, "", f"zo: interrupted by Ctrl-C, {left}\n")
+
+
 @pytest.mark.parametrize("command", ["", "demo", "train", "evaluate", "adapt", "bench"])
 def test_help_reads_like_a_manual(zo_command, command):
     code, out, err = zo_command(*filter(None, [command]), "--help")

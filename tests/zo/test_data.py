@@ -211,7 +211,11 @@ def test_stl10_rejects_truncation(tmp_path):
     with pytest.raises(DataError, match=r"must have train_y\.bin beside it, got no such file"):
         load(tmp_path / "train_X.bin")
     (tmp_path / "train_y.bin").write_bytes(y)
-    with pytest.raises(DataError, match="images must be 27648 bytes each and one a label, got 552"):
+    with pytest.raises(DataError, match="images must be 27648 bytes each, got 55295 bytes"):
+        load(tmp_path / "train_X.bin")
+    (tmp_path / "train_X.bin").write_bytes(x)
+    (tmp_path / "train_y.bin").write_bytes(y[:-1])
+    with pytest.raises(DataError, match="must hold a label for each of 2 images, got 1"):
         load(tmp_path / "train_X.bin")
     (tmp_path / "broken.tar.gz").write_bytes(b"\x1f\x8b" + b"\0" * 50)
     with pytest.raises(DataError, match="must be a whole tar archive"):

@@ -22,8 +22,10 @@ def test_constant_never_moves():
     assert run(schedule, [0.1, 0.1, 0.9]) == [24, 24, 24]
     assert schedule.rungs == (24,)
     schedule.load_state_dict(schedule.state_dict())
-    with pytest.raises(ValueError, match=r"must be as saved, \{'q': 8\}, got constant q 24"):
+    with pytest.raises(ValueError, match="constant q must be as saved, 8, got 24"):
         schedule.load_state_dict(Constant(8).state_dict())
+    with pytest.raises(ValueError, match="must be as saved, another schedule, got 24"):
+        schedule.load_state_dict({"q": 24, "epoch": 3})
 
 
 def test_declared_follows_its_plan():

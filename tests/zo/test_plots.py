@@ -95,7 +95,14 @@ def legends(*panels):
 
 
 def test_a_legend_stands_below_where_a_colour_means_the_same_everywhere():
-    assert legends("ab", "abc", "a") == (["a", "b", "c"], [None, None, None])
+    assert legends("ab", "abc", "x") == (["a", "b", "c"], [None, None, None])
+
+
+def test_a_single_curve_has_a_colour_that_no_legend_names():
+    figure = draw([Panel("", dict.fromkeys(names, run((4, 20, 50))), {}) for names in ("ab", "x")])
+    several, alone = ([line.get_color() for line in axes.lines] for axes in figure.axes[:2])
+    assert len(set(several)) == 2
+    assert set(several).isdisjoint(alone)
 
 
 def test_a_legend_stands_in_each_panel_where_a_colour_means_two_things():

@@ -157,6 +157,7 @@ def test_files_hold_what_was_found_and_rates_come_back(tmp_path):
     ("content", "message"),
     [
         ("{", "must be a rates.json of zo search, got Expecting property name"),
+        ('{"experiment": "T9", "rates": "ab"}', "of zo search, got no experiment or no rates"),
         ("[]", "must be a rates.json of zo search, got no experiment"),
         ('{"experiment": "Y", "rates": {}}', "must be rates of X, got those of Y"),
         ('{"experiment": "X", "rates": {"a": -1}}', "rate of a must be a number above 0, got -1"),

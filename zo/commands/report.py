@@ -49,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.run
     output: Path = arguments.output or folder / "report.html"
     if not (folder / HISTORY).is_file():
-        raise ValueError(f"{folder}: must be a folder of zo train, got one without {HISTORY}")
+        got = f"one without {HISTORY}" if folder.is_dir() else "no such folder"
+        raise ValueError(f"{folder}: must be a folder of zo train, got {got}")
     history = read_lines(folder / HISTORY)
     graph = until_logits(load(folder / MODEL))
     report = RunReport(folder.resolve().name, history, (), interrupted=interruption_of(graph))

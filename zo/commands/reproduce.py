@@ -14,12 +14,12 @@ from npusim.progress_bar import bar
 from ..plots import figures
 from ..reproduce.cell import Outcome
 from ..reproduce.execute import run_cell
-from ..reproduce.experiment import Experiment, Plan, Row
+from ..reproduce.experiment import Experiment, Plan, Row, spread_over
 from ..reproduce.families import tuned
 from ..reproduce.rates import read_rates
 from ..reproduce.store import Store
 from ..reproduce.tables import EXPERIMENTS, STUDIES
-from ..reproduce.write import spread_over, write
+from ..reproduce.write import write
 from .arguments import DATA, MODEL, Command, given_inputs
 from .cells import Spread, outcomes
 from .experiment_options import EXPERIMENT, TITLES, bank_of, by_number, listed, notes_of, plan_of

@@ -43,10 +43,11 @@ from .train_report import print_end, report
 MANUAL = """\
 Train tensors of an int8 model on labelled pictures.
 
-With --classes the model gets a new classifier, in place of its own if it has
-one: a float warm-up takes it a little above chance, then its weights become
-int8 with head-room, and everything from there on is integers. Without it the
-model's own classifier is kept, and the data must have its classes.
+With --classes the model gets a new classifier, in place of its last layer, or
+behind its features if it ends in a pool: a float warm-up takes it a little
+above chance, then its weights become int8 with head-room, and everything from
+there on is integers. Without it the model's own classifier is kept, and the
+data must have its classes.
 
 The loss is cross-entropy of the int8 logits. By default q forward passes with
 perturbed weights estimate the gradient, and q grows when accuracy stagnates

@@ -71,7 +71,10 @@ def sampled_logits(x, zero_point, acc, bits, k, r, out):
 
 @jit
 def repeated(r, n, times):
-    """r with each of its n multipliers so many times, for rows in which elements stand so."""
+    """r with each of its first n multipliers so many times, for rows of n*times accumulators.
+
+    A block is so many times as long: whole blocks of n*times end where times whole blocks of n do.
+    """
     multiplier = np.repeat(r.multiplier[:n], times)
     shift, scale = np.repeat(r.shift[:n], times), np.repeat(r.scale[:n], times)
     rounding = Rounding(r.rounding.rule, r.rounding.block * times, r.rounding.rest)

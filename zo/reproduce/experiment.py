@@ -198,6 +198,15 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
     return _mean(differences), float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
 
 
+def spread_over(mean: float, half: float, seeds: int, form: str, sign: str = " ± ") -> str:
+    """ "81.2 ± 0.4"; "81.2" of a single seed, which tells of no spread.
+
+    half   a deviation over so many seeds, or half of an interval
+    form   of both numbers, such as "+.1f"; only the mean shows a sign
+    """
+    return format(mean, form) + (sign + format(half, form.lstrip("+")) if seeds > 1 else "")
+
+
 def _mean_of(accuracies: Sequence[float | None]) -> float | None:
     """In per cent; None where one is unknown."""
     known = [100 * accuracy for accuracy in accuracies if accuracy is not None]

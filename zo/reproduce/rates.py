@@ -39,10 +39,11 @@ def read_rates(path: Path, experiment: str) -> Mapping[str, float]:
     """
     try:
         plain = json.loads(path.read_text("utf-8"))
-        name, rates = plain["experiment"], dict(plain["rates"])
     except ValueError as error:
         raise ValueError(f"{path}: must be a {RATES_FILE} of zo search, got {error}") from error
-    except (LookupError, TypeError) as error:
+    try:
+        name, rates = plain["experiment"], dict(plain["rates"])
+    except (ValueError, LookupError, TypeError) as error:
         raise ValueError(
             f"{path}: must be a {RATES_FILE} of zo search, got no experiment or no rates"
         ) from error
@@ -77,7 +78,8 @@ def _markdown(search: Search, found: Sequence[Found], notes: Sequence[str]) -> I
         yield f"| {' | '.join(summary(one))} |"
     yield ""
     yield (
-        "Step over the mean of ||x||^2, log-uniform, by a tree-structured Parzen estimator; "
+        "Step over the mean of ||x||^2, log-uniform: the first ten trials at random, later ones by "
+        "a tree-structured Parzen estimator; "
         "validation accuracy in per cent, the mean over a method's rows. The last two columns are "
         "the first trial, which is the rate without a search, where a method has one rate so."
     )

@@ -11,7 +11,7 @@ from npusim.plurals import counted
 from ..atomic import replace_bytes
 from ..history import Epoch
 from ..plots import MOST_CURVES, Panel, draw, to_png
-from .experiment import Experiment, Plan, Results, Row, rows_of
+from .experiment import Experiment, Plan, Results, Row, rows_of, spread_over
 from .families import Family, families_of
 
 Curve = Sequence[Epoch]
@@ -73,10 +73,10 @@ def _markdown(experiment: Experiment, rows: Sequence[Row], notes: Sequence[str])
 
 def _statistics(rows: Sequence[Row], compared: bool) -> str:
     """What the numbers are means of."""
-    most = sorted({row.seeds for row in rows})
-    if most == [1]:
+    counts = sorted({row.seeds for row in rows})
+    if counts == [1]:
         return "Accuracies in per cent, of one seed."
-    seeds = _of(most)
+    seeds = _of(counts)
     differences = "; differences seed by seed, with the 95 % interval by Student's t"
     return (
         f"Accuracies in per cent, mean and standard deviation over {seeds}"
@@ -92,8 +92,9 @@ def _spread(rows: Sequence[Row]) -> Iterator[str]:
         if values:
             points = max(values) - min(values)
             yield f"From the lowest row to the highest: {points:.2f} points in {name}."
-    deviation = max(row.deviation for row in rows)
-    yield f"Largest standard deviation over seeds within a row, in validation: {deviation:.2f}."
+    if all(row.seeds > 1 for row in rows):
+        deviation = max(row.deviation for row in rows)
+        yield f"Largest standard deviation over seeds within a row, in validation: {deviation:.2f}."
 
 
 def _of(seeds: Sequence[int]) -> str:
@@ -121,11 +122,6 @@ def _difference(row: Row, baseline: str | None) -> str:
     return spread_over(*row.against, row.seeds, "+.2f") + of
 
 
-def spread_over(mean: float, half: float, seeds: int, form: str) -> str:
-    """ "81.2 ± 0.4"; of a single seed, which tells of no spread, "81.2"."""
-    return format(mean, form) + (f" ± {half:{form.lstrip('+')}}" if seeds > 1 else "")
-
-
 def _number(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
 
@@ -144,8 +140,9 @@ def panels_of(experiment: Experiment, results: Results) -> list[Panel]:
             panels += _panels(family.name, short)
         else:
             panels += _panels(experiment.title, curves)
-    title = next(iter(alone)) if len(alone) == 1 else experiment.title * (not panels)
-    return [*panels, *_panels(title, alone)]
+    if len(alone) == 1:
+        return [*panels, *_panels(next(iter(alone)), alone)]
+    return [*panels, *_panels("" if panels else experiment.title, alone)]
 
 
 def _panels(title: str, curves: Mapping[str, Curve]) -> Iterator[Panel]:

@@ -10,7 +10,7 @@ from npusim.plurals import counted
 from ...plots import to_png
 from ..backward_memory import FLOAT_BYTES
 from ..device import BELOW, WAYS, Measured, Part, measure
-from ..experiment import Plan
+from ..experiment import Plan, spread_over
 from ..pictures import bar_panels
 from ..study import Grid, Record, Study
 from ..task import Task
@@ -92,8 +92,7 @@ def _accuracy(results: Results) -> Grid:
 
 
 def _spread(found: Sequence[Figures], name: str) -> str:
-    mean, deviation = _statistics(found, name)
-    return f"{mean:.1f}±{deviation:.1f}"
+    return spread_over(*_statistics(found, name), len(found), ".1f", "±")
 
 
 def _statistics(found: Sequence[Figures], name: str) -> tuple[float, float]:

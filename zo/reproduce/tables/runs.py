@@ -12,7 +12,10 @@ PAPER: Mapping[str, Any] = {"lr_scaling": "none", "space": "integer", "recalibra
 CONSTANT: Mapping[str, Any] = {"decay": "constant"}
 AN_EPOCH = 1000
 """Forwards of a batch for each epoch of the plan, where runs are of equal forwards."""
-EQUAL = f"{AN_EPOCH:,} forwards of a batch for each epoch asked for, whatever q is."
+EQUAL = (
+    f"{AN_EPOCH:,} forwards of a batch for each epoch asked for, whatever q is. So a large q has "
+    "few epochs, and where they are fewer than ten the row is the mean of all of them."
+)
 
 EXACT = "The exact head takes the epochs asked for, one forward a step, and its rate falls."
 """Of experiments at equal forwards, where it takes fewer."""

@@ -7,7 +7,7 @@ from npusim.plurals import counted
 
 from ...plots import to_png
 from ..compare import Compared, Results, Versus, compare, healthy, shifted, versus
-from ..experiment import Plan
+from ..experiment import Plan, spread_over
 from ..pictures import bars, heat_maps
 from ..repair import WAYS as ALL_WAYS
 from ..repair import Repair, Repaired, run_repair
@@ -125,17 +125,12 @@ def _accuracy_grids(results: Results) -> list[Grid]:
 
 
 def _accuracy(row: Compared) -> str:
-    return f"{row.accuracy:.1f}{_within(row.deviation, len(row.outcomes))}"
+    return spread_over(row.accuracy, row.deviation, len(row.outcomes), ".1f", "±")
 
 
 def _p(p: float) -> str:
     """One digit; what a double cannot hold is below the smallest that it can."""
     return f"{p:.1g}" if p else "<1e-300"
-
-
-def _within(half: float, seeds: int) -> str:
-    """ "±1.2"; nothing for a single seed."""
-    return f"±{half:.1f}" if seeds > 1 else ""
 
 
 def _grid(title: str, rows: Sequence[Compared], word: Callable[[Compared], str]) -> Grid:
@@ -147,7 +142,7 @@ def _grid(title: str, rows: Sequence[Compared], word: Callable[[Compared], str])
 
 
 def _rivals(title: str, against: Mapping[str, Sequence[Versus]]) -> Grid:
-    cells = {(v.shift, rival): f"{v.points:+.1f}{_within(v.half, v.seeds)}, {_p(v.p)}"
+    cells = {(v.shift, rival): spread_over(v.points, v.half, v.seeds, "+.1f", "±") + f", {_p(v.p)}"
              for rival, found in against.items() for v in found}  # fmt: skip
     shifts = dict.fromkeys(shift for shift, _ in cells)
     lines = [[s, *(cells.get((s, rival), NOT_RUN) for rival in against)] for s in shifts]
@@ -172,7 +167,7 @@ def _cost_grid(results: Results) -> list[Grid]:
     for row in rows:
         cost, twin = row.outcomes[0].cost, first[row.label.partition(";")[0]]
         same = [a.network for a in row.outcomes] == [b.network for b in twin.outcomes]
-        lines.append((row.label, f"{row.accuracy:.1f}±{row.deviation:.1f}", f"{cost.forwards:,}",
+        lines.append((row.label, _accuracy(row), f"{cost.forwards:,}",
                       f"{cost.macs / 1e6:,.0f}", f"{cost.random_bits / 1e6:,.1f}",
                       f"{cost.bytes_written / 1e6:,.2f}",
                       "-" if row is twin else "equal" if same else "DIFFER"))  # fmt: skip
