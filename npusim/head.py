@@ -48,7 +48,7 @@ def find_head(graph: Graph) -> Node:
         last = "its input" if node is None else f"{node.name}/{node.op}"
         mend = "name another output when converting the model"
         if ends_at_features(graph):
-            mend = "put a new classifier behind its features, with --classes"
+            mend = "put a classifier behind its features: npusim quantize or zo train, --classes"
         raise ModelError(
             f"{graph.name}: must end in a fully connected layer or a 1x1 convolution on a 1x1 map, "
             f"got {last}; {mend}"
@@ -122,6 +122,14 @@ def with_features(graph: Graph) -> Graph:
     return replace(graph, outputs=(graph.outputs[0], features))
 
 
+def blank_head(features: int, classes: int) -> Head:
+    """Zeros in the place of a classifier that is still to be made."""
+    return Head(
+        np.zeros((classes, features), np.int8), np.ones(classes, np.float32),
+        np.zeros(classes, np.int32), 1.0,
+    )  # fmt: skip
+
+
 def with_head(graph: Graph, classes: int) -> Graph:
     """The graph until its logits; where it ends at features, behind a new head of zeros.
 
@@ -132,8 +140,7 @@ def with_head(graph: Graph, classes: int) -> Graph:
         return until_logits(graph)
     x, first = graph.tensors[graph.outputs[0]], len(graph.tensors)
     stream = max(tensor.stream for tensor in graph.tensors) + 1
-    zeros, ones = np.zeros(classes, np.int64), np.ones(classes, np.float32)
-    head = Head(np.zeros((classes, x.shape[-1]), np.int8), ones, zeros.astype(np.int32), 1.0)
+    head = blank_head(x.shape[-1], classes)
     weights = Tensor("", head.weights.shape, "int8", "constant", stream=stream)
     logits = Tensor("", (1, classes), "int8", "activation", stream=stream + 2)
     names = _free_names((tensor.name for tensor in graph.tensors), NEW_TENSORS)

@@ -79,7 +79,7 @@ def test_a_graph_that_ends_at_its_features_gets_a_head(op, attributes, reshaped)
     x = draft.node(op, [draft.conv2d(draft.input((1, 4, 4, 3)), 6)], **attributes)
     graph = draft.graph(draft.node("reshape", [x], shape=(-1, 6)) if reshaped else x)
     with pytest.raises(
-        ModelError, match="put a new classifier behind its features, with --classes"
+        ModelError, match="put a classifier behind its features: npusim quantize or zo train"
     ):
         find_head(graph)
     blank = with_head(graph, 3)

@@ -2,10 +2,8 @@
 
 import argparse
 
-import numpy as np
-
 from npusim import Graph, Session
-from npusim.head import Head, find_head, replace_head, until_logits
+from npusim.head import blank_head, find_head, replace_head, until_logits
 
 from ..classifier import find_classifier
 from ..data import DataError, Dataset
@@ -19,7 +17,8 @@ def check_trainable(graph: Graph, arguments: argparse.Namespace, method: Method)
     raises   KeyError, ValueError, ModelError naming what does not fit
     """
     if arguments.classes is not None:
-        graph = replace_head(graph, _blank_head(graph, arguments.classes))
+        features = graph.tensors[find_head(graph).inputs[1]].shape[-1]
+        graph = replace_head(graph, blank_head(features, arguments.classes))
     elif arguments.warm_up is not None:
         raise ValueError("--warm-up: must be of a new classifier, got no --classes; give both")
     check_own_trainable(until_logits(graph), arguments, method)
@@ -51,11 +50,3 @@ def check_classes(dataset: Dataset, graph: Graph, classes: int | None) -> None:
             f"{dataset.name}: must have the {own} classes of the model's classifier, got {found}; "
             f"put a new one on with --classes {found}"
         )
-
-
-def _blank_head(graph: Graph, classes: int) -> Head:
-    features = graph.tensors[find_head(graph).inputs[1]].shape[-1]
-    return Head(
-        np.zeros((classes, features), np.int8), np.ones(classes, np.float32),
-        np.zeros(classes, np.int32), 1.0,
-    )  # fmt: skip
